@@ -12,10 +12,10 @@
 namespace titan::train {
 namespace {
 
-// Lower priority, so that computing goes first if cores are few; the writing threads inherit it.
+// A lower priority, so that computing threads get the cores first. The writing threads inherit it.
 constexpr int kNice = 10;
 
-constexpr unsigned kCopies = 4;  // at a time from a device to staging
+constexpr unsigned kCopies = 4;  // minimum number of threads that copy from a device to staging
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void BackgroundSaver::start(ckpt::Snapshot snapshot, const ShardedAdamW& optimiz
   snapshot_seconds_ = seconds_since(begin);
   stall_seconds_ += snapshot_seconds_;
   thread_ = std::thread([this, on_begin = std::move(on_begin)] {
-    (void)setpriority(PRIO_PROCESS, 0, kNice);  // of this thread: Linux has one per thread
+    (void)setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only: Linux has a priority per thread
     work(on_begin);
   });
   if (!options_.stages_ahead) return;
@@ -68,7 +68,7 @@ void BackgroundSaver::work(const std::function<void(const std::string&)>& on_beg
         SaveOutcome{snapshot_->train.step, std::move(report), {snapshot_seconds_, 0, seconds_since(due_)}, false});
   } catch (...) {
     error_ = std::current_exception();
-    // A rank is lost: what the others have written is useless.
+    // A rank is lost, so the save cannot be completed: its files are removed.
     if (!temporary.empty()) checkpointer_.abandon(temporary);
   }
   source_->close();

@@ -1,6 +1,6 @@
 #pragma once
-// Asynchronous saves: a background thread saves while training continues. The savers of all ranks communicate in a
-// group of their own.
+// Asynchronous saves: on every rank a background thread, the saver, writes a checkpoint while training continues. The
+// savers of all ranks communicate in a group that nothing else uses.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -18,13 +18,14 @@
 
 namespace titan::train {
 
-/// Time that a save took on one rank, in seconds.
+/// Times of one save on one rank, in seconds.
 struct SaveTimes {
-  double snapshot = 0;  ///< copying the state that is not in tensors
-  double stall = 0;     ///< training was blocked
+  double snapshot = 0;  ///< to prepare the save in the training thread; tensors are not copied then
+  double stall = 0;     ///< for which training was blocked in total, `snapshot` included
   double durable = 0;   ///< from when the save was due until it was durable
 };
 
+/// The result of one save on one rank.
 struct SaveOutcome {
   std::uint64_t step = 0;
   ckpt::Result<SaveReport> report;
@@ -33,17 +34,16 @@ struct SaveOutcome {
   bool counts = true;       ///< whether a failure counts towards the consecutive failures that end a run
 };
 
-/// One save at a time. All functions are called by the training thread. Members shared with the saver's thread state
-/// which thread owns them.
+/// Runs one save at a time. Only the training thread calls these functions.
 class BackgroundSaver {
  public:
   struct Options {
-    Control* group = nullptr;  ///< all ranks; used only by the savers
-    std::uint64_t leaf_bytes = 0;
-    std::uint64_t staging_bytes = 0;
-    unsigned threads = 1;  ///< number of computing threads
-    /// Staging starts together with the save instead of when an update would overtake the save. For a GPU, whose copies
-    /// do not slow down training.
+    Control* group = nullptr;         ///< all ranks; used only by the savers
+    std::uint64_t leaf_bytes = 0;     ///< of a full leaf in fp32
+    std::uint64_t staging_bytes = 0;  ///< maximum of the staging memory, see Staging
+    unsigned threads = 1;             ///< number of computing threads
+    /// Whether leaves are copied to staging as soon as the save starts. Otherwise they are copied when the next
+    /// optimizer update is about to change them. True for a GPU, whose copies do not slow down training.
     bool stages_ahead = false;
   };
   using Clock = std::chrono::steady_clock;
@@ -56,18 +56,19 @@ class BackgroundSaver {
   BackgroundSaver(const BackgroundSaver&) = delete;
   BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
-  /// Starts a save of `snapshot` that was due at `due`. Not while busy(). `optimizer` must outlive the save and must
-  /// not change its tensors before before_update(). `on_begin` (see Checkpointer::save) runs in the saver's thread.
+  /// Starts a save of `snapshot` that was due at `due`. `optimizer` must outlive the save and must not change its
+  /// tensors before before_update(). `on_begin` (see Checkpointer::save) runs in the saver's thread. \error
+  /// std::logic_error while busy()
   void start(ckpt::Snapshot snapshot, const ShardedAdamW& optimizer, Clock::time_point due,
              std::function<void(const std::string& tmp)> on_begin);
-  /// Call this before the optimizer's tensors change.
+  /// Returns when the optimizer's tensors may change: see LiveSource::before_update(). Call this before each update.
   void before_update();
 
   /// True from start() until take() has returned the outcome.
   bool busy() const { return thread_.joinable(); }
-  /// Whether the save has ended on this rank. Rethrows an exception that ended it without an outcome. \error CommError
+  /// Whether the save has ended on this rank. \error CommError and other exceptions that ended the save
   bool done() const;
-  /// Waits for the save and returns its outcome, which is the same on every rank. \error CommError
+  /// Waits for the save and returns its outcome. Success or failure is the same on every rank. \error as done()
   SaveOutcome take();
 
  private:
@@ -79,8 +80,8 @@ class BackgroundSaver {
   Staging staging_{options_.leaf_bytes, options_.staging_bytes};
   std::optional<ckpt::Snapshot> snapshot_;
   std::optional<LiveSource> source_;
-  std::optional<SaveOutcome> outcome_;  ///< owned by the saver's thread until done_
-  std::exception_ptr error_;            ///< likewise
+  std::optional<SaveOutcome> outcome_;  ///< only the saver's thread uses it until done_ is true
+  std::exception_ptr error_;            ///< only the saver's thread uses it until done_ is true
   Clock::time_point due_;
   double stall_seconds_ = 0, snapshot_seconds_ = 0;
   std::atomic<bool> done_ = false;

@@ -28,7 +28,7 @@
 namespace titan::train {
 namespace {
 
-// Concurrent writes of a rank that saves raw leaves: the writers mostly wait for the store.
+// Minimum number of concurrent writes of a rank that saves raw leaves: the writers mostly wait for the storage.
 constexpr unsigned kWriters = 4;
 // Concurrent reads of a rank that loads, and the size of a read in leaves (1 MiB each).
 constexpr unsigned kReaders = 4;
@@ -111,7 +111,7 @@ struct LeafRun {
   at::Tensor values;
 };
 
-// Divides a piece into runs that threads can read in parallel; neighbours in the list are neighbours in the file.
+// Divides a piece into runs that threads can read in parallel. Runs are in the order of their bytes in the file.
 void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, const at::Tensor& values,
               std::vector<LeafRun>& runs) {
   for (std::uint64_t first = leaves.first; first < leaves.end(); first += kLeavesOfARun) {
@@ -165,7 +165,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
     }
   }
   TITAN_RETURN_IF_ERROR(agree(io, status));
-  // One message from rank 0: its plan, and where to write.
+  // Rank 0 sends one message: the digest of its plan, then the folder to write to.
   const std::string plan = plan_digest(snapshot).hex();
   const std::string word = io.broadcast(plan + tmp, 0);
   tmp = word.substr(plan.size());
@@ -233,7 +233,8 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                 " has another shape in the checkpoint than in the config");
     index_of.push_back(*index);
   }
-  // Otherwise the EMA starts here; permission for that was checked at the start.
+  // Without an EMA in the checkpoint, start_ema() below sets it to the parameters. The start of the run has checked
+  // that this is permitted.
   const bool averages = moments && optimizer.keeps_ema() && ckpt::has_ema(manifest);
   std::vector<LeafRun> runs;
   for (const ShardedAdamW::State& state : optimizer.states()) {

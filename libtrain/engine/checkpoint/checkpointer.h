@@ -1,5 +1,5 @@
 #pragma once
-// Saves and loads training state: the only code that converts between at::Tensor and leaves.
+// Saves training state (weights, Adam's moments, EMA) to checkpoints and loads it.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,15 +24,18 @@ namespace titan::train {
 class Control;
 struct World;
 
+/// A published checkpoint (on rank 0; elsewhere only the times are set) and the times of its save in seconds.
 struct SaveReport : ckpt::Published {
-  double seconds = 0;
+  double seconds = 0;          ///< the whole save
   double write_seconds = 0;    ///< part of `seconds`: until every rank had written what it owns
   double publish_seconds = 0;  ///< part of `seconds`: the manifest and the renames, on rank 0
 };
 
-/// Number of threads that write a save: `computing`, or more if a store needs more parallel writes.
+/// Number of threads with which a rank writes `snapshot`: `computing` if leaves are compressed. Raw leaves need at
+/// least 4, since a writing thread mostly waits for the storage.
 unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing);
 
+/// Saves and loads this rank's part of the checkpoints of a run.
 class Checkpointer {
  public:
   /// `checkpoint_dir` is `<dump_folder>/<folder>`; references must outlive the checkpointer.
@@ -43,26 +46,27 @@ class Checkpointer {
   ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                 const std::function<void(const std::string& tmp)>& on_begin);
 
-  /// As save(), but over the group `io`, with this rank's tensors from `source`, and with `threads` writing threads.
-  /// Call it from one thread at a time.
+  /// As save(), but the ranks communicate in the group `io`, this rank's leaves come from `source`, and `threads`
+  /// threads write. Call it from one thread at a time.
   ckpt::Result<SaveReport> save_from(Control& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                      unsigned threads, const std::function<void(const std::string& tmp)>& on_begin);
 
   /// Removes the temporary folder `tmp` of a save that ended with CommError. Errors are ignored.
   void abandon(const std::string& tmp) { ckpt::abandon_save(fs_, tmp); }
 
-  /// Reads and verifies the leaves that this rank owns: of the parameters and, with `moments`, of Adam's moments. The
-  /// other ranks of the stage read the rest. The caller must make all ranks agree on the outcome. \error kInterrupted,
-  /// kTerminated (by `stop`): the tensors are then only partly loaded
+  /// Reads the leaves that this rank owns and checks their digests: leaves of the parameters and, with `moments`, of
+  /// Adam's moments and the EMA. The other ranks of the stage read the rest. The caller must make all ranks agree on
+  /// the outcome. \error kIncompatible if the checkpoint is of another model; the reader's errors; kInterrupted,
+  /// kTerminated (by `stop`). After an error the tensors may be partly loaded
   static ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
                            bool moments, const ckpt::CancelToken& stop = {});
 
-  /// Records the steps of `folder` in which loading found damage. Publishing a save with the same number in `folder`
-  /// moves the damaged step aside.
+  /// Records the steps of `folder` in which loading found damage. A save that is published in `folder` under the number
+  /// of a damaged step moves that step aside.
   void mark_damaged(const std::string& folder, const std::set<std::uint64_t>& steps) { damaged_[folder] = steps; }
   /// Sets the folder of the next saves; rank 0's value is used. Not during a save.
   void save_into(const std::string& folder) { dir_ = folder; }
-  /// `still_ours` is called right before a step is published; see CommitOptions.
+  /// Sets a check, called right before each step is published: its error ends the save. See CommitOptions.
   void guard_commits(std::function<ckpt::Status()> still_ours) { still_ours_ = std::move(still_ours); }
 
  private:

@@ -98,7 +98,8 @@ void LiveSource::stage_ahead(unsigned threads) {
     if (live_ == 0) return;
     if (!closed_) count = rows_.size();
   }
-  // From the back: the writer comes from the front, so with little staging memory the wait is for what it reads next.
+  // From the last leaf to the first, since the writer reads from the first. If staging is full, the leaves without a
+  // copy are then those that the writer reads next, so before_update() waits least.
   (void)ckpt::parallel_for(count, threads, [&](std::size_t i) {
     stage(count - 1 - i);
     return ckpt::ok_status();

@@ -15,7 +15,7 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-// Whole leaves of the default size, so that digests are checked without reading twice.
+// Elements read at a time: a multiple of a leaf of the default size, so that no leaf is read twice to check its digest.
 constexpr std::uint64_t kRunElements = 16 * ckpt::kDefaultLeafElements;
 
 Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
@@ -30,7 +30,7 @@ Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
                            ": expected a float type");
 }
 
-// A step over such a weight fails, and its data would be blamed.
+// Refuses weights that are NaN or infinite. Otherwise the first step would fail, and its data would be blamed.
 Status check_run(const ckpt::WeightSource& source, std::size_t weight, const at::Tensor& run, std::uint64_t first) {
   const at::Tensor finite = at::isfinite(run.to(at::kFloat));
   if (finite.all().item<bool>()) return ckpt::ok_status();

@@ -7,9 +7,10 @@
 
 namespace titan::train {
 
-/// Reads the matched weights into the fp32 master weights of the stages, widening or rounding from the stored type. A
-/// parameter without a match keeps its value. The caller must refresh the stages' compute copies. \error kCorrupt,
-/// kFailed, kUnsupported (integer weights), kInterrupted, kTerminated (by `stop`)
+/// Reads the weights that `match` pairs with parameters into the fp32 master weights of `stages`. Stored fp16, bf16 and
+/// fp64 values are converted to fp32. A parameter without a match keeps its value. The bf16 compute copies of `stages`
+/// are not updated. \error kCorrupt, kFailed, kUnsupported (a stored type other than fp16, bf16, fp32, fp64),
+/// kIncompatible (a NaN or infinite weight), kInterrupted, kTerminated (by `stop`)
 ckpt::Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages,
                           const ckpt::CancelToken& stop = {});
 

@@ -1,6 +1,6 @@
 #pragma once
-// Writes a rank's leaves into files that several ranks share (ckpt/save/shared_writer.h), with the communication
-// between the ranks that this needs.
+// Writes a rank's leaves into shard files that the ranks of a host share. ckpt/save/shared_writer.h writes; this file
+// adds the communication between the ranks.
 #include <string>
 
 #include "ckpt/read/snapshot.h"
@@ -14,9 +14,10 @@ class Fs;
 
 namespace titan::train {
 
-/// Writes what this rank owns. Collective. Returns the receipt of the files that this rank creates, including what
-/// other ranks wrote into them; empty if it creates none. \error until every rank has written: the first failure of any
-/// rank, on all ranks; after that only this rank's own
+/// Writes the leaves that this rank owns to `tmp_dir` with `threads` threads. Collective. Returns a receipt: the files
+/// that this rank created, and all leaves in them, including those that other ranks wrote; empty if this rank created
+/// no file. \error a failure to write on any rank is returned on all ranks. A failure after that (to complete a file)
+/// is returned only on its rank
 ckpt::Result<ckpt::RankReceipt> write_shared(Control& io, ckpt::Fs& fs, const std::string& tmp_dir,
                                              const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                              unsigned threads);

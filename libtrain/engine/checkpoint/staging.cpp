@@ -9,7 +9,8 @@
 namespace titan::train {
 namespace {
 
-// Pinning memory is a driver call whose lock also blocks the run's kernel launches: few large allocations.
+// Bytes per allocation. Pinning memory takes a lock of the driver that kernel launches need too, so allocations are few
+// and large.
 constexpr std::uint64_t kSlab = 64 << 20;
 
 }  // namespace
@@ -52,7 +53,7 @@ void Staging::make_some() {
   left_ -= count;
   made_ += count;
   const ckpt::MutexLock lock(free_->mutex);
-  free_->memory.reserve(made_);  // what gives back must not throw
+  free_->memory.reserve(made_);  // so that returning a buffer allocates nothing and cannot throw
   for (std::uint64_t i = 0; i < count; ++i) free_->memory.emplace_back(slab, slab.get() + i * leaf_bytes_);
 }
 

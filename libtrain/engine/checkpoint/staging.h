@@ -1,5 +1,5 @@
 #pragma once
-// Memory for copies of leaves that an optimizer step would change before they are written.
+// Staging memory: holds copies of leaves that the optimizer changes before the saver has written them.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace titan::train {
 
-/// Buffers of one leaf each, in host memory suited to the device (pinned for a GPU). Allocated in batches on demand,
-/// and kept for the next save. Thread-safe.
+/// Buffers of `leaf_bytes` bytes each, `limit` bytes in all, in host memory (pinned for a GPU). They are allocated on
+/// demand, about 64 MiB at a time, and kept for the next save. Thread-safe.
 class Staging {
  public:
-  /// Returns its memory to the free buffers when its last owner is destroyed.
+  /// Returns to the free buffers when its last owner is destroyed.
   using Buffer = std::shared_ptr<std::byte[]>;
 
   Staging(std::uint64_t leaf_bytes, std::uint64_t limit) : leaf_bytes_(leaf_bytes), left_(limit / leaf_bytes) {}
@@ -32,9 +32,9 @@ class Staging {
   void make_some() TITAN_REQUIRES(making_);
 
   const std::uint64_t leaf_bytes_;
-  ckpt::Mutex making_;  ///< held while memory is allocated, which takes long for pinned memory
-  std::uint64_t left_ TITAN_GUARDED_BY(making_);  ///< buffers that may still be allocated
-  std::uint64_t made_ TITAN_GUARDED_BY(making_) = 0;
+  ckpt::Mutex making_;  ///< held while memory is allocated: separate from Free::mutex, since pinning memory is slow
+  std::uint64_t left_ TITAN_GUARDED_BY(making_);                 ///< buffers that may still be allocated
+  std::uint64_t made_ TITAN_GUARDED_BY(making_) = 0;             ///< buffers allocated so far
   const std::shared_ptr<Free> free_ = std::make_shared<Free>();  ///< buffers may outlive this object
 };
 

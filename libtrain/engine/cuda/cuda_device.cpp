@@ -26,11 +26,12 @@ struct EventFence : Fence {
   at::cuda::CUDAEvent begun;
 };
 
-constexpr std::size_t kPinned = 4 << 20;  // bytes at once: a leaf, which has 1 MiB
+constexpr std::size_t kPinned = 4 << 20;  // largest pinned buffer, in bytes: has room for a leaf (1 MiB)
 
-constexpr std::chrono::microseconds kSaversSpin{50};  // what a leaf takes, about
+constexpr std::chrono::microseconds kSaversSpin{50};  // about the time that the copy of a leaf takes
 
-/// A stream of the process, outside LibTorch's pool: on a pool stream, copies could be queued after NCCL's transfers.
+/// A stream outside LibTorch's pool. LibTorch may give a stream of the pool to an NCCL group too: copies would then
+/// wait for transfers.
 c10::cuda::CUDAStream make_stream(c10::DeviceIndex index) {
   const c10::cuda::CUDAGuard here(index);
   cudaStream_t stream = nullptr;
@@ -54,7 +55,7 @@ CudaDevice::CudaDevice(DeviceSettings settings)
       kernels_(settings_, *this) {
   set_gpu_switches(settings_);
   c10::cuda::set_device(place_.index());
-  at::empty({1}, options(at::kFloat));  // fails here if CUDA does not work at all
+  at::empty({1}, options(at::kFloat));  // throws if CUDA does not work
 }
 
 std::string CudaDevice::name() const { return at::cuda::getDeviceProperties(place_.index())->name; }
@@ -76,7 +77,7 @@ ckpt::Settings CudaDevice::environment() const { return gpu_rows(settings_); }
 MemoryFigures CudaDevice::memory() const {
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(place_.index());
   const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  // Both at their peaks: after an out-of-memory error the tensors have been freed already.
+  // The difference of two peaks, not of present values: after an out-of-memory error the tensors are already freed.
   const std::int64_t kept = stats.reserved_bytes[all].peak - stats.allocated_bytes[all].peak;
   return {.tensors = static_cast<std::size_t>(stats.allocated_bytes[all].peak),
           .kept = static_cast<std::size_t>(std::max<std::int64_t>(kept, 0)),
@@ -110,7 +111,7 @@ void CudaDevice::upload(const at::Tensor& host, const at::Tensor& values) {
 at::Tensor CudaDevice::from_host(at::Tensor host) {
   if (!host.is_cpu()) return host;
   const c10::cuda::CUDAGuard here(place_);
-  // A pinned block is not reused before the copy is done.
+  // LibTorch does not reuse a pinned block before copies from it are done.
   const at::Tensor source = host.is_pinned() ? host : host.contiguous().pin_memory();
   return source.to(place_, host.scalar_type(), /*non_blocking=*/true);
 }
@@ -135,7 +136,7 @@ std::vector<double> CudaDevice::read(std::span<const at::Tensor> scalars) {
 }
 
 void CudaDevice::keep_pace(std::size_t launches) {
-  constexpr std::size_t kAhead = 600;  // a stream's queue holds about 1,000
+  constexpr std::size_t kAhead = 600;  // launches; the driver's queue of a stream holds about 1,000
   const c10::cuda::CUDAGuard here(place_);
   const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
   Queue& queue = queues_[stream.id()];
@@ -164,7 +165,7 @@ void CudaDevice::copy_out(const at::Tensor& values, std::span<std::byte> to, con
   const c10::cuda::CUDAGuard here(place_);
   if (fence != nullptr) const_cast<EventFence*>(static_cast<const EventFence*>(fence))->begun.block(copies_);
   const auto* from = reinterpret_cast<const std::byte*>(address_of(values));
-  // A copy to unpinned memory would block the host in the driver, where it does not watch its peers.
+  // A copy to unpinned memory would block the host in the driver, where it cannot notice a dead peer.
   const bool direct = is_pinned(to.data());
   thread_local at::Tensor leaf;
   if (!direct && !leaf.defined()) leaf = at::empty({static_cast<std::int64_t>(kPinned)}, pinned(at::kByte));

@@ -1,5 +1,5 @@
 #pragma once
-// A GPU as the device of a process, with one stream for training and one for the saver's copies to the host. Part of
+// The GPU of a process. It has one stream for training and one for copies of a checkpoint's leaves to the host. Part of
 // libtitan_cuda.so.
 #include <deque>
 #include <map>
@@ -13,7 +13,6 @@
 
 namespace titan::train {
 
-/// Implements Device.
 class CudaDevice : public Device {
  public:
   /// Sets LibTorch's switches and makes the GPU current in the calling thread. \error throws CUDA's errors
@@ -42,11 +41,12 @@ class CudaDevice : public Device {
   at::Device place_;
   c10::cuda::CUDAStream copies_;  ///< stream for the saver's copies to the host
   CudaKernels kernels_;
+  /// The work between two calls of keep_pace().
   struct Piece {
-    at::cuda::CUDAEvent begin;
+    at::cuda::CUDAEvent begin;  ///< the stream reaches it before the piece's first kernel
     std::size_t launches = 0;
   };
-  /// The pieces of work that a stream may not have completed, and their total number of launches.
+  /// The pieces that a stream may not have completed, and their total number of launches.
   struct Queue {
     std::deque<Piece> pieces;
     std::size_t launches = 0;

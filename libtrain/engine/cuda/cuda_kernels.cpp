@@ -16,8 +16,8 @@
 namespace titan::train {
 namespace {
 
-/// Adds halves until one element is left: element-wise additions only, so that the order depends only on the number of
-/// elements, not on a kernel's choice.
+/// The sum of all elements. Adds the second half of the elements to the first until one element is left. The order of
+/// addition depends only on the number of elements, unlike that of a reduction kernel.
 at::Tensor sum_of(at::Tensor values) {
   while (values.numel() > 1) {
     const std::int64_t all = values.numel(), half = (all + 1) / 2;
@@ -42,7 +42,7 @@ std::vector<at::Tensor> views_of(std::span<const NormLeaf> leaves) {
   return views;
 }
 
-/// Adjacent leaves become one view, since a rank has thousands of leaves.
+/// Joins adjacent leaves of one tensor to runs, since a rank has thousands of leaves.
 std::vector<LeafRun> runs_of(std::span<const NormLeaf> leaves) {
   std::vector<LeafRun> runs;
   for (std::size_t begin = 0, end = 0; begin < leaves.size(); begin = end) {
@@ -67,11 +67,12 @@ at::Tensor squares_of(std::span<const NormLeaf> leaves, at::Tensor sums) {
 
 CudaKernels::CudaKernels(const DeviceSettings& settings, Device& device) : settings_(settings), device_(device) {}
 
-// The switches select the kernel: all others are disabled, so that SDPA uses it or throws.
+// set_gpu_switches() has disabled all attention kernels but the selected one, so LibTorch uses that one or throws.
 at::Tensor CudaKernels::attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                   bool causal) {
   const std::int64_t heads = q_BHTK.size(1) / k_BGTK.size(1);
-  // The kernel needs whole vectors of a head. For other sizes, which are not used in training, LibTorch pads.
+  // The flash kernel needs head sizes that are multiples of 8. Other sizes do not occur in training; LibTorch pads
+  // them.
   const bool whole = causal && q_BHTK.scalar_type() == at::kBFloat16 && q_BHTK.size(3) % 8 == 0;
   if (settings_.attention == "flash" && settings_.deterministic && whole)
     return flash_attention(q_BHTK, k_BGTK, v_BGTK,
@@ -85,7 +86,7 @@ at::Tensor CudaKernels::attention(const at::Tensor& q_BHTK, const at::Tensor& k_
 }
 
 at::Tensor CudaKernels::exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
-  constexpr std::int64_t kRows = 1024;  // whose logits are there in fp64 at once
+  constexpr std::int64_t kRows = 1024;  // number of tokens whose logits are in memory in fp64 at a time
   const at::NoGradGuard no_grad;
   const at::Tensor logits = logits_BTV.reshape({-1, logits_BTV.size(-1)}), targets = targets_BT.reshape({-1, 1});
   std::vector<at::Tensor> losses;

@@ -1,5 +1,5 @@
 #pragma once
-// The GPU's own kernels: flash attention, gradient norms, and the element kernels. Part of libtitan_cuda.so.
+// The kernels of a GPU: attention, losses, gradient norms, and the element kernels. Part of libtitan_cuda.so.
 #include "libtrain/engine/cuda/element_kernels.h"
 #include "libtrain/engine/parallel/device_module.h"
 

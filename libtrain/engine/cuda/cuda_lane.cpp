@@ -14,12 +14,12 @@ CudaLane::CudaLane(at::Device device)
 CudaLane::~CudaLane() {
   try {
     wait(given_);
-  } catch (const std::exception&) {  // the next wait for the GPU reports the error again
+  } catch (const std::exception&) {  // CUDA reports the error again at the next wait for the GPU
   }
 }
 
-// The run's stream is ordered after this one before any work that the host launches after wait(), and the next work
-// here after the run's. So memory that one stream frees is not reused by the other too early.
+// give() orders the lane's next work after all work of the run's stream, and wait() orders the run's next work after
+// the lane's. So neither stream reuses memory that the other still uses.
 void CudaLane::give(Work work) {
   const c10::cuda::CUDAGuard here(device_);
   at::cuda::CUDAEvent before;

@@ -1,5 +1,6 @@
 #pragma once
-// A lane on its own CUDA stream: work is launched there at once, ordered by events. Part of libtitan_cuda.so.
+// A lane with a CUDA stream of its own. give() launches the work on that stream at once; events order it after and
+// before the run's stream. Part of libtitan_cuda.so.
 #include <deque>
 
 #include <ATen/cuda/CUDAEvent.h>
@@ -20,8 +21,8 @@ class CudaLane final : public Lane {
 
  private:
   struct Begun {
-    at::cuda::CUDAEvent done;
-    Work work;  ///< keeps its tensors alive until the run's stream is ordered after it
+    at::cuda::CUDAEvent done;  ///< the lane's stream reaches it after the work
+    Work work;                 ///< keeps its tensors alive until the run's stream is ordered after it
   };
   at::Device device_;
   c10::cuda::CUDAStream stream_;

@@ -16,7 +16,7 @@
 namespace titan::train {
 namespace {
 
-constexpr std::int64_t kWidth = 4;  // elements that are loaded together
+constexpr std::int64_t kWidth = 4;  // elements that one instruction loads
 constexpr unsigned kBlockThreads = 256;
 
 bool switched_off() {
@@ -42,7 +42,8 @@ bool aligned(const at::Tensor& values) {
   return address_of(values) % (kWidth * c10::elementSize(values.scalar_type())) == 0;
 }
 
-/// Number of elements that are loaded together if all tensors consist of rows of `length`.
+/// Number of elements that one instruction can load (kWidth or 1) from each of `tensors`, whose rows have `length`
+/// elements.
 template <typename... Tensors>
 std::int64_t width_of(std::int64_t length, const Tensors&... tensors) {
   return length % kWidth == 0 && (aligned(tensors) && ...) ? kWidth : 1;
@@ -68,7 +69,7 @@ void launch(const std::string& name, const at::Tensor& on, dim3 blocks, Argument
   launch_blocks(name, on, blocks, kBlockThreads, arguments...);
 }
 
-/// The rows of a norm, one block each. The number of threads, and so the bits, depend only on the row length.
+/// The rows of a norm, one GPU block each. The number of threads, and so the bits, depend only on the row length.
 struct NormRows {
   std::int64_t length, count;
 
@@ -83,7 +84,7 @@ bool norm_fits(const at::Tensor& x, const at::Tensor& weight) {
          weight.scalar_type() == x.scalar_type() && weight.is_contiguous() && weight.numel() == x.size(-1);
 }
 
-/// Of x, or of x + y, which goes to `sum`.
+/// The norm of x if `y` is null; otherwise the norm of x + y, and x + y is written to `sum`.
 Normed norm_of_rows(const at::Tensor& x, const at::Tensor* y, const at::Tensor* sum, const at::Tensor& weight,
                     double eps) {
   const NormRows rows(x);
@@ -112,7 +113,7 @@ NormedSum ElementKernels::sum_norm(const at::Tensor& x, const at::Tensor& y, con
   return {std::move(sum), std::move(normed)};
 }
 
-// The weight's gradient, a sum over all rows, is computed by LibTorch.
+// LibTorch computes the weight's gradient, a sum over all rows.
 NormGradients ElementKernels::norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
                                              const at::Tensor& weight, const at::Tensor& scale) {
   if (!norm_fits(x, weight)) return Kernels::norm_gradients(grad, along, x, weight, scale);

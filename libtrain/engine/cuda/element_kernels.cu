@@ -1,12 +1,13 @@
 // Element-wise operations in one pass over memory, where LibTorch's take several. Each rounds where the single
-// operations of device/kernels.cpp round, so that results have the same bits. NVRTC compiles this file for the present
-// GPU (element_kernels.h); tests compile it for the CPU. It includes nothing.
+// operations of device/kernels.cpp round, so that results have the same bits; norms add in another order
+// (element_kernels.h). NVRTC compiles this file for the GPU of the process; tests compile it for the CPU. It includes
+// nothing.
 //
-// A thread computes W neighbouring elements, which are loaded together. Names end in element type and W: swiglu_bf16_4.
-// Additions to products use fmaf explicitly: a compiler that chose where to fuse them could give the same line two
-// results.
+// A thread computes W adjacent elements, which one instruction loads. Names end in element type and W: swiglu_bf16_4.
+// Norms call fmaf explicitly. Otherwise the compiler would choose where to fuse a product and an addition, and could
+// give the kernels for W = 4 and W = 1 different bits.
 
-typedef unsigned short bf16;  // its bits
+typedef unsigned short bf16;  // the bits of a bf16 value
 
 __device__ inline float wide(float x) { return x; }
 __device__ inline float wide(bf16 x) { return __uint_as_float(static_cast<unsigned>(x) << 16); }
@@ -17,7 +18,7 @@ template <>
 __device__ inline float rounded<float>(float x) {
   return x;
 }
-/// To the nearest, ties to even; one NaN.
+/// Rounds to the nearest bf16, ties to even. Every NaN becomes 0x7fff.
 template <>
 __device__ inline bf16 rounded<bf16>(float x) {
   if (x != x) return 0x7fff;
@@ -29,7 +30,7 @@ template <class T, int W>
 struct alignas(W * sizeof(T)) Some {
   T at[W];
 };
-/// The `index`-th W elements.
+/// Elements [index * W, (index + 1) * W).
 template <class T, int W>
 __device__ Some<T, W> load(const T* from, long long index) {
   return reinterpret_cast<const Some<T, W>*>(from)[index];
@@ -42,7 +43,7 @@ __device__ inline long long thread_index() { return static_cast<long long>(block
 
 __device__ inline float silu(float x) { return x / (1.0f + expf(-x)); }
 
-/// out = silu(gate) * up, of `count` times W elements.
+/// out = silu(gate) * up; `count` times W elements each.
 template <class T, int W>
 __device__ void swiglu(const T* gate, const T* up, T* out, long long count) {
   const long long index = thread_index();
@@ -75,8 +76,9 @@ __device__ void swiglu_gradients(const T* gate, const T* up, const T* inner, T* 
   store<T, W>(product, index, to_product);
 }
 
-/// Rotates pairs of neighbours by the angles of `turns` (cosine and sine per pair of a head), backwards if `sign` is
-/// -1. x has the given strides of rows, tokens and heads; `out` is contiguous. A head has `pieces` times W elements.
+/// RoPE: rotates each pair of adjacent elements by its angle in `turns` (cosine and sine per pair of a head); by the
+/// opposite angle if `sign` is -1. x has the given strides of rows, tokens and heads; `out` is contiguous. A head has
+/// `pieces` times W elements.
 template <class T, int W>
 __device__ void turn(const T* x, const float* turns, T* out, long long count, int pieces, int heads, int tokens,
                      long long row_stride, long long token_stride, long long head_stride, int each_row, float sign) {
@@ -98,8 +100,8 @@ __device__ void turn(const T* x, const float* turns, T* out, long long count, in
   store<T, W>(out, index, result);
 }
 
-/// The gradients of logits, in rows of `pieces` times W, from log-probabilities. `scale` is the gradient of a row's
-/// loss; it is 0 without a target. A block computes a part of a row.
+/// The gradients of logits from log-probabilities, in rows of `pieces` times W elements. `scale` is the gradient of a
+/// row's loss. A row with a negative target has gradient 0. A block computes a part of a row.
 template <class T, int W>
 __device__ void logit_gradients(const float* log_probabilities, const long long* targets, T* out, int pieces,
                                 float scale) {
@@ -138,7 +140,7 @@ __device__ void add_rows(Rows<T> rows, float* out, long long count) {
   store<float, W>(out, index, result);
 }
 
-#ifndef TITAN_EACH_THREAD  // a test's goes through the threads of a block, one after the other
+#ifndef TITAN_EACH_THREAD  // tests define an each_thread() that runs the threads of a block one after the other
 /// Runs `work` in each thread of a block up to the next barrier.
 template <class Work>
 __device__ void each_thread(Work work) {
@@ -147,15 +149,15 @@ __device__ void each_thread(Work work) {
 }
 #endif
 
-constexpr int kFour = 4;  // neighbours whose position in a sum is fixed, for any W
+constexpr int kFour = 4;  // adjacent elements that a thread adds, for any W, so that the order does not depend on W
 constexpr int kParts = 16;
 
-/// In a block of at most 256 threads: the partial result of each thread, and sums of some of these.
+/// Shared memory for a sum over a block of at most 256 threads: the sum of each thread, then kParts sums of those.
 template <class S>
 struct BlockSum {
   S of_threads[256], of_parts[kParts];
 };
-/// Adds all parts, in an order that depends only on the number of threads.
+/// Adds of_threads to of_parts, in an order that depends only on the number of threads.
 template <class S>
 __device__ void add_parts(BlockSum<S>& sums) {
   each_thread([&] {
@@ -172,7 +174,7 @@ __device__ S total(const BlockSum<S>& sums) {
   return all;
 }
 
-/// Four neighbours of a row, from index `at` on; with W = 1, those beyond its end are 0.
+/// Elements [at, at + 4) of a row of `length`. With W = 1, elements beyond the row's end are 0.
 template <class T, int W>
 __device__ Some<T, kFour> load_four(const T* row, int at, int length) {
   if constexpr (W == kFour) {
@@ -191,13 +193,14 @@ __device__ void store_four(T* row, int at, int length, const Some<T, kFour>& val
     for (int i = 0; i < kFour && at + i < length; ++i) row[at + i] = values.at[i];
   }
 }
-/// Iterates over the groups of neighbours in a row that a thread computes.
+/// Calls use(at) for the first index of each group of four elements that this thread computes in a row.
 template <class Use>
 __device__ void each_four(int length, Use use) {
   for (int at = kFour * static_cast<int>(threadIdx.x); at < length; at += kFour * static_cast<int>(blockDim.x)) use(at);
 }
 
-/// out = x / sqrt(mean(x^2) + eps) * weight; with `other`, of sum = x + other. A block computes a row of `length`.
+/// out = x / sqrt(mean(x^2) + eps) * weight. If `other` is given, first sum = x + other, then the norm of `sum`. A
+/// block computes a row of `length`.
 template <class T, int W>
 __device__ void norm(const T* x, const T* other, const T* weight, T* sum, T* out, float* scale, int length, float eps) {
   __shared__ BlockSum<float> squares;
@@ -229,7 +232,7 @@ __device__ void norm(const T* x, const T* other, const T* weight, T* sum, T* out
   });
 }
 
-/// The gradient of x from that of its norm, plus `along` (a gradient from another path) if there is one.
+/// The gradient of x from `grad`, the gradient of its norm, plus `along` (a gradient of x from another path) if given.
 template <class T, int W>
 __device__ void norm_gradients(const T* grad, const T* along, const T* x, const T* weight, const float* scale, T* out,
                                int length) {
@@ -263,16 +266,16 @@ __device__ void norm_gradients(const T* grad, const T* along, const T* x, const 
   });
 }
 
-/// Leaves of `lengths`, adjacent within runs of `counts` values; the last of a run may be shorter. `firsts`: first
-/// block of each run.
+/// Runs of adjacent leaves. Run i has counts[i] values in leaves of lengths[i]; its last leaf may be shorter. Block
+/// firsts[i] computes its first leaf.
 constexpr int kRuns = 64;
 struct LeafRuns {
   const float* values[kRuns];
   long long counts[kRuns];
   int lengths[kRuns], firsts[kRuns];
 };
-/// The sums of squares of the leaves of `runs` runs. A block adds up a leaf, in an order that depends only on its
-/// length. Squares of fp32 are exact in fp64.
+/// Sets `sums` to the sums of squares of the leaves of `runs` runs, in fp64. A block computes one leaf, in an order
+/// that depends only on the leaf's length. The square of an fp32 value is exact in fp64.
 __device__ inline void add_squares(const LeafRuns& of, int runs, double* sums) {
   __shared__ BlockSum<double> squares;
   const int block = static_cast<int>(blockIdx.x);

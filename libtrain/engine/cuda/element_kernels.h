@@ -1,7 +1,8 @@
 #pragma once
-// Element-wise operations fused into one kernel each (element_kernels.cu) where LibTorch launches several, so that data
-// is read and written once. Each kernel rounds where the single operations round, so its results have the same bits.
-// RMSNorm on a GPU always uses the kernel here, with or without the fused sums.
+// Element kernels (element_kernels.cu): each fuses element-wise operations for which LibTorch launches several kernels,
+// so that data is read and written once. Each rounds where LibTorch's single operations round, so its results have the
+// same bits. The exception is RMSNorm, which adds in another order than LibTorch: a GPU therefore always uses the
+// kernel here, and x + y fused into it gives the bits of the sum and then the norm.
 #include <cstdint>
 #include <span>
 
@@ -9,8 +10,9 @@
 
 namespace titan::train {
 
-/// Tensors that are neither bf16 nor fp32, or not contiguous, use LibTorch's single operations. With
-/// TITAN_SINGLE_OPERATIONS=1 all tensors do, to compare bits and speed; RMSNorm is then computed unfused.
+/// Tensors that are neither bf16 nor fp32, or not contiguous, use LibTorch's single operations. If the environment
+/// variable TITAN_SINGLE_OPERATIONS is set, all tensors do, to compare bits and speed; RMSNorm then still uses its
+/// kernel, but sums are not fused into it.
 class ElementKernels : public Kernels {
  public:
   Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) override;
@@ -30,8 +32,8 @@ struct LeafRun {
   at::Tensor values;
   std::int64_t length;
 };
-/// Sets `sums` (fp64, one element per leaf) to the leaves' sums of squares, for all runs, in few launches. A leaf's
-/// result depends only on its own values and length.
+/// Sets `sums` (fp64, one element per leaf of all runs, in order) to the leaves' sums of squares, with one launch per
+/// 64 runs. A leaf's result depends only on its own values and length.
 void leaf_squares(std::span<const LeafRun> runs, const at::Tensor& sums);
 
 }  // namespace titan::train

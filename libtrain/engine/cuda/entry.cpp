@@ -33,12 +33,12 @@ class CudaAndNccl : public DeviceModule {
   int index_ = 0;
 };
 
-/// The GPUs of this host, as CUDA tells of them. Never throws; what is not there is left out. Makes no context on a
-/// GPU.
+/// The GPUs of this host, as CUDA reports them. Never throws; a value that CUDA cannot report is left out. Creates no
+/// CUDA context.
 GpuFacts probe_gpus() {
   GpuFacts facts;
   facts.torch = TORCH_VERSION;
-  // 0 without a driver. Errors stay in CUDA's own state, which nobody asks here.
+  // CUDA reports driver version 0 if there is no driver. The errors of these two calls need no other handling.
   if (cudaRuntimeGetVersion(&facts.runtime) != cudaSuccess) facts.runtime = CUDART_VERSION;
   if (cudaDriverGetVersion(&facts.driver) != cudaSuccess) facts.driver = 0;
   if (facts.driver == 0) return facts;
@@ -64,11 +64,12 @@ GpuFacts probe_gpus() {
 
 #define TITAN_DOOR extern "C" __attribute__((visibility("default")))
 
-// Stored in the file as text, followed by a version, since a module for another LibTorch often cannot be opened.
+// Text that titan-train finds by reading the file: the LibTorch version of the module. A module for another LibTorch
+// often cannot be opened.
 extern "C" __attribute__((visibility("default"), used)) const char titan_cuda_module_mark[] =
     "titan-cuda-module of LibTorch " TORCH_VERSION;
 
-// Plain C, so that it can be called in a module of another build before anything else.
+// These two functions have plain C types, so that titan-train can call them first, even in a module of another build.
 TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
 TITAN_DOOR const char* titan_cuda_interface() { return TITAN_INTERFACE; }
 

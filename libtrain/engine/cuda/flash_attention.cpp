@@ -16,12 +16,12 @@ using torch::autograd::variable_list;
 
 constexpr double kNoDropout = 0;
 
-/// Heads are the second dimension.
+/// Heads [first, first + count) of `values`, whose dimension 1 is the heads.
 at::Tensor heads(const at::Tensor& values, std::int64_t first, std::int64_t count) {
   return values.narrow(1, first, count);
 }
 
-/// Pieces of heads as one tensor, laid out as the kernel lays them out: heads of a token side by side.
+/// Joins [B,heads,T,K] pieces along the heads. The memory order is that of the kernel's results: B, T, heads, K.
 at::Tensor joined(const std::vector<at::Tensor>& pieces) {
   if (pieces.size() == 1) return pieces.front();
   std::vector<at::Tensor> by_token;

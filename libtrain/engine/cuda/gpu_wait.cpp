@@ -13,7 +13,7 @@
 namespace titan::train {
 namespace {
 
-using Clock = RunningClock;  // stops while the process is stopped, when no transfer ends either
+using Clock = RunningClock;  // does not count time in which this process is stopped
 
 constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kWhereToLook =
@@ -25,8 +25,8 @@ WaitRules& rules() {
   return chosen;
 }
 
-/// Transfers that the run's streams wait for. A transfer that never ends although all peers live would block the run
-/// forever; nothing else on a GPU detects this.
+/// Transfers that streams wait for. A transfer that never ends although all peers are alive would block the run
+/// forever; only this class detects that.
 class Transfers {
  public:
   void add(const std::string& group, std::function<void()> look) {
@@ -66,7 +66,7 @@ class Transfers {
   Clock::time_point last_end_ TITAN_GUARDED_BY(mutex_);
 };
 
-// Never destroyed: its events would outlive the driver.
+// Never destroyed: CUDA events cannot be destroyed after the driver, which ends first.
 Transfers& transfers() {
   static Transfers& all = *new Transfers;
   return all;

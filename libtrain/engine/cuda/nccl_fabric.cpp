@@ -24,9 +24,9 @@ std::string name_of(const Channel& channel) {
          kinds[static_cast<std::size_t>(channel.kind)];
 }
 
-// The GPU's blocks are needed for other work: a receive starts before its tensor is sent, and occupies its blocks until
-// then. A few blocks transfer a stage's output in a small fraction of its compute time; sums and weights need the whole
-// link. Each block has buffers of about 10 MB per peer.
+// Thread blocks per operation. A receive starts before its tensor is sent, and occupies its blocks until then, so
+// computing lacks them. 4 blocks transfer a stage's output in a small fraction of its compute time; gradients and
+// weights need the whole link. Each block has buffers of about 10 MB per peer.
 constexpr int kBlocksOfPipeline = 4, kBlocksOfExchange = 16;
 
 }  // namespace
@@ -56,7 +56,8 @@ std::unique_ptr<NcclGroup> NcclFabric::connect(const std::string& name, int rank
   return NcclGroup::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), std::move(options));
 }
 
-// NCCL connects two ranks when they first send, and blocks their hosts meanwhile: here both ranks are known to arrive.
+// NCCL connects two ranks at their first transfer, and blocks both hosts until the other rank arrives. So the first
+// transfer is made here, where both ranks are known to arrive.
 void NcclFabric::connect_all(const ExchangeWays& ways) {
   const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(options_.device));
   all_ = connect("all", rank_, size_);

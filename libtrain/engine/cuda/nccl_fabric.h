@@ -1,6 +1,6 @@
 #pragma once
-// Transfers between GPUs over NCCL: one group for all-to-all, and a separate connection for each channel. Part of
-// libtitan_cuda.so.
+// Transfers between GPUs over NCCL. A group of ranks has one NCCL communicator for all-to-all, and one of two ranks for
+// each channel (channels.h). Part of libtitan_cuda.so.
 #include <map>
 #include <memory>
 #include <vector>
@@ -13,8 +13,8 @@ namespace titan::train {
 
 class NcclFabric : public Fabric {
  public:
-  /// For a pipeline: meets the other ranks, connects to all peers, and sends one element through each connection. For
-  /// exchanges, expect() connects only what is used. \error throws CommError
+  /// For FabricUse::kPipeline: connects to all peers, and sends one element through each channel. For kExchange:
+  /// expect() connects what will be used. \error throws CommError
   NcclFabric(const FabricRequest& request, int device);
 
   int rank() const override { return rank_; }
@@ -30,16 +30,16 @@ class NcclFabric : public Fabric {
 
  private:
   std::unique_ptr<NcclGroup> connect(const std::string& name, int rank, int size) const;
-  /// Creates one group of all ranks, and sends one element between each pair of ranks that will exchange.
+  /// Creates the communicator of all ranks, and sends one element between each pair of ranks that will exchange.
   void connect_all(const ExchangeWays& ways);
   void connect_channel(const Channel& channel);
   NcclGroup& channel(const Channel& channel);
 
-  NcclGroupOptions options_;  ///< for all groups, except name and members
+  NcclGroupOptions options_;  ///< of all communicators, except name, rank and size
   c10::intrusive_ptr<c10d::Store> store_;
   int rank_, size_;
   FabricUse use_;
-  std::unique_ptr<NcclGroup> all_;  ///< null if it is not expected to be used
+  std::unique_ptr<NcclGroup> all_;  ///< all ranks; null if expect() announced no all-to-all
   std::map<Channel, std::unique_ptr<NcclGroup>> channels_;
 };
 

@@ -15,11 +15,11 @@ namespace {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// LibTorch assigns streams to groups round-robin from a pool. Two groups on one stream could deadlock. And a GPU has 32
-// queues (CUDA_DEVICE_MAX_CONNECTIONS), some of which the run, its lane and its savers use.
+// LibTorch assigns streams to groups round-robin from a pool of 32. Two groups on one stream could deadlock. And a GPU
+// has 32 hardware queues (CUDA_DEVICE_MAX_CONNECTIONS); the run, its lane and its savers use some of them.
 constexpr int kMostGroups = 28;
 
-/// Converts exceptions of c10d and NCCL.
+/// Calls `operation` and converts exceptions of c10d and NCCL to CommError.
 template <typename Operation>
 auto speaking(const std::string& group, const Operation& operation) {
   try {
@@ -38,8 +38,8 @@ class WorkTransfer : public Transfer {
   void wait() override {
     if (!work_) return;
     speaking(group_, [&] { return work_->wait(); });
-    // A handle without references to the tensors, so that their memory can be reused as soon as nothing else holds
-    // them.
+    // A copy of the handle that holds no references to the tensors, so that their memory can be reused as soon as
+    // nothing else holds them.
     using Work = c10d::ProcessGroupNCCL::WorkNCCL;
     const auto watched = c10::make_intrusive<Work>(static_cast<const Work&>(*work_));
     note_transfer(group_, [group = group_, watched] {
@@ -50,7 +50,7 @@ class WorkTransfer : public Transfer {
 
  private:
   std::string group_;
-  WorkPtr work_;                     // null: nothing had to move
+  WorkPtr work_;                     // null: there were no elements to transfer
   std::vector<at::Tensor> tensors_;  // their memory must stay allocated until the GPU is done
 };
 
@@ -75,7 +75,7 @@ std::unique_ptr<NcclGroup> NcclGroup::create(const c10::intrusive_ptr<c10d::Stor
     if (++groups > kMostGroups)
       throw std::runtime_error("this rank would have more than " + std::to_string(kMostGroups) +
                                " groups of GPUs; parallelism.gradient_exchange = \"late\" or \"always\" needs fewer");
-    // High-priority streams are used only by the groups.
+    // Only groups use high-priority streams.
     const auto nccl_options = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
     nccl_options->timeout = options.init_timeout;
     nccl_options->group_name = options.name;
@@ -85,7 +85,7 @@ std::unique_ptr<NcclGroup> NcclGroup::create(const c10::intrusive_ptr<c10d::Stor
     auto nccl = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, options.rank, options.size, nccl_options);
     nccl->setBoundDeviceId(device);
     nccl->eagerConnectSingleDevice(device);
-    // That timeout was for connecting. The host decides how long a transfer may take, where it waits.
+    // init_timeout was for connecting. gpu_wait.h limits how long a transfer may take, so c10d's limit is a year.
     nccl->setTimeout(std::chrono::hours(24 * 365));
     auto group = std::make_unique<Group>();
     group->options = std::move(options);

@@ -1,8 +1,9 @@
 #pragma once
-// A group of GPUs over NCCL. Operations are issued in order and run on the GPU. Part of libtitan_cuda.so.
+// An NCCL communicator: a group of ranks with one GPU each. Operations run on the GPU in the order in which they are
+// issued. Part of libtitan_cuda.so.
 //
-// Waiting for an operation makes the GPU wait, not the host, so this class does not notice a dead peer; the host
-// notices while it waits for the GPU (gpu_wait.h). NCCL's watchdog, which would end the process, is off.
+// Transfer::wait() makes the GPU wait, not the host. So this class does not notice a dead peer; the host notices it
+// while it waits for the GPU (gpu_wait.h). c10d's watchdog, which would end the process, is off.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -21,15 +22,14 @@ struct NcclGroupOptions {
   int rank = 0, size = 1;  ///< rank and size of the group
   int global_rank = 0;     ///< for messages
   int device = 0;          ///< the GPU of this process
-  int most_blocks = 16;    ///< maximum number of GPU thread blocks per operation, occupied also while it waits for its
-                           ///< peer
+  int most_blocks = 16;    ///< maximum number of thread blocks of an operation; they are occupied while it waits, too
   std::chrono::milliseconds init_timeout{300'000};
 };
 
 class NcclGroup {
  public:
-  /// Meets the other members, which use the same prefix in the store, and connects at once. \error CommError: NCCL's
-  /// error, or more groups in a process than LibTorch has streams
+  /// Creates this rank's member of the group and connects. All members call it with the same `store`. \error CommError:
+  /// NCCL's error, or more than 28 groups in this process
   static std::unique_ptr<NcclGroup> create(const c10::intrusive_ptr<c10d::Store>& store, NcclGroupOptions options);
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
@@ -37,17 +37,17 @@ class NcclGroup {
 
   int rank() const;
   int size() const;
-  /// Starts Communicator::all_to_all.
+  /// Starts Fabric::all_to_all().
   std::unique_ptr<Transfer> start_all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits,
                                              const at::Tensor& in, const std::vector<std::int64_t>& in_splits);
-  /// No tags: operations of two ranks are matched in the order in which they are issued.
+  /// Starts a transfer to or from one rank. There are no tags: the n-th send matches the peer's n-th receive.
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst);
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src);
-  /// As Fabric::swap, in one operation. Either tensor may be empty.
+  /// Starts Fabric::swap() as one operation. Either tensor may be empty.
   std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer);
 
-  /// Destroys the group once all members are done with it. A group that is not closed stays until the process ends,
-  /// since destroying a communicator with a dead peer would hang.
+  /// Destroys the communicator. All members must be done with it. The destructor does not: a communicator that is not
+  /// closed exists until the process ends, since destroying one with a dead peer would hang.
   void close();
 
  private:

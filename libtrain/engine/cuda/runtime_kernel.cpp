@@ -35,7 +35,7 @@ int architecture(int of_gpu) {
   return newest;
 }
 
-/// Machine code, or PTX for a GPU that is newer than this NVRTC.
+/// The compiled element kernels: machine code, or PTX if NVRTC does not know a GPU as new as this one.
 std::vector<char> compiled(int of_gpu) {
   const int target = architecture(of_gpu);
   const std::string option =

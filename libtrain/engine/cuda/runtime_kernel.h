@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that NVRTC compiles for the present GPU when the first of them is launched.
+// Launches the kernels of element_kernels.cu. NVRTC compiles them for this GPU when the first of them is launched.
 #include <string>
 
 #include <cuda_runtime_api.h>

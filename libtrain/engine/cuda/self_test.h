@@ -4,9 +4,9 @@
 
 namespace titan::train {
 
-/// Tests an NCCL group of one rank with an all-to-all, the host's wait, a bf16 product, attention and its backward, the
-/// bits of the element kernels, and the environment rows. Returns the rows and the times of norms as "name value"
-/// lines. \error CommError and CUDA's errors
+/// Tests on GPU `device`: an all-to-all in an NCCL group of one rank, the host's wait, a bf16 product, attention and
+/// its backward, sums of squares, and the bits of the element kernels. Returns lines "name value": gpu_rows(), then the
+/// times of norms in microseconds. \error CommError; std::runtime_error for a wrong result; CUDA's errors
 std::string try_gpu(int device);
 
 }  // namespace titan::train

@@ -1,5 +1,6 @@
 #pragma once
-// The CPU's own kernels: attention with any mask, and sums whose order is the same on every processor.
+// The kernels of the CPU: attention, with or without a mask, and losses and norms whose order of addition is the same
+// on every processor.
 #include "libtrain/engine/device/kernels.h"
 
 namespace titan::train {

@@ -1,5 +1,5 @@
 #pragma once
-// The values of tensors that the host can read and write. Only libtrain/engine/device asks tensors for addresses.
+// Access of the host to the values of tensors in host memory. Only this file asks tensors for their addresses.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,7 +29,8 @@ std::span<T> mutable_host_values(const at::Tensor& tensor) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-/// The address at which a tensor of any device begins, as a number: to be compared, never dereferenced.
+/// The address of a tensor's first element, as a number. The host must not dereference it: it may be an address of a
+/// GPU.
 std::uintptr_t address_of(const at::Tensor& tensor);
 
 }  // namespace titan::train

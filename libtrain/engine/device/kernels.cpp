@@ -48,7 +48,7 @@ at::Tensor Kernels::logit_gradients(at::Tensor log_probabilities, const at::Tens
   at::Tensor grad = at::nll_loss_backward(at::full({log_probabilities.size(0)}, scale, log_probabilities.options()),
                                           log_probabilities, targets, {}, at::Reduction::None, kNoTarget,
                                           at::zeros({}, log_probabilities.options()));
-  at::_log_softmax_backward_data_out(grad, grad, log_probabilities, 1, at::kFloat);  // row by row: in place
+  at::_log_softmax_backward_data_out(grad, grad, log_probabilities, 1, at::kFloat);  // in place: rows are independent
   log_probabilities.reset();
   return grad.to(type);
 }

@@ -1,22 +1,23 @@
 #pragma once
-// A second queue of work: exchanges run there while the run computes.
+// A lane: a second queue of work, in which gradients and weights are exchanged while the run computes.
 #include <cstddef>
 #include <functional>
 
 namespace titan::train {
 
-/// Work items run in order. Each starts after everything that the run had started when the item was given. Until an
-/// item has been waited for, its tensors and fabrics must not be used. One thread at a time gives and waits.
+/// Runs work items in the order in which they are given. Each item runs after everything that the run had started
+/// before give(). Until wait() has covered an item, nothing else may use the tensors and fabrics that it uses. One
+/// thread at a time calls these functions.
 class Lane {
  public:
   using Work = std::function<void()>;
-  /// Waits for the item in progress; drops items that have not started.
+  /// Waits for the item in progress. Items that have not started do not run.
   virtual ~Lane() = default;
   virtual void give(Work work) = 0;
   /// Number of items given so far.
   virtual std::size_t given() const = 0;
-  /// Orders everything that the run starts later after the first `count` items, and releases what those items hold.
-  /// \error rethrows an item's exception
+  /// Makes everything that the run starts later run after the first `count` items. On the CPU it returns when they are
+  /// done; on a GPU only the GPU waits. Releases what those items hold. \error rethrows an item's exception
   virtual void wait(std::size_t count) = 0;
   void wait_all() { wait(given()); }
 };

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kLanes = 16;
 
-/// The sum of term(x) over all elements.
+/// The sum of term(x) over all elements, in the order of leaf_sum_of_squares().
 template <typename Term>
 double in_lanes(const float* data, std::int64_t count, Term term) {
   double lanes[kLanes] = {};
@@ -21,7 +21,7 @@ double in_lanes(const float* data, std::int64_t count, Term term) {
   return lanes[0];
 }
 
-// Only products: pow() of another libm would give other bits.
+// x^power by multiplications only: pow() would have other bits in another libm.
 double power_of(double x, int power) {
   double result = 1;
   for (; power > 0; power >>= 1) {

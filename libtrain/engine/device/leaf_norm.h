@@ -4,17 +4,17 @@
 
 namespace titan::train {
 
-/// Sum of squares: 16 fp64 lanes (element k to lane k mod 16), lanes added as a tree.
+/// Sum of squares in fp64. Element k is added to partial sum k mod 16; then the 16 partial sums are added as a tree.
 double leaf_sum_of_squares(const float* data, std::int64_t count);
 
 /// The largest |x|; NaN if any x is NaN.
 double leaf_max(const float* data, std::int64_t count);
 
-/// Sum of |x / 2^exponent|^power, in 16 fp64 lanes as above. `power` from 1 to 16.
+/// Sum of |x / 2^exponent|^power in fp64, added in the same order. `power` is from 1 to 16.
 double leaf_power_sum(const float* data, std::int64_t count, int power, int exponent);
 
-/// The exponent of the largest power of two that is at most `most`; 0 if `most` is zero or not finite. Values divided
-/// by this power of two are below 2, so their powers do not overflow.
+/// The exponent e of the largest power of two 2^e that is at most `most`; 0 if `most` is zero or not finite. If all
+/// values are at most `most`, divided by 2^e they are below 2, so their powers do not overflow.
 int norm_exponent(double most);
 
 }  // namespace titan::train

@@ -34,7 +34,7 @@ TensorMemory::Bytes TensorMemory::bytes() const {
   return bytes_;
 }
 
-/// Returns free pages to the kernel: at least this many bytes, or all.
+/// Returns free pages to the operating system: `bytes` bytes, or all if there are fewer.
 void TensorMemory::unmap(std::size_t bytes) {
   while (bytes > 0 && !free_.empty()) {
     const auto last = std::prev(free_.end());
@@ -47,7 +47,8 @@ void TensorMemory::unmap(std::size_t bytes) {
   }
 }
 
-/// From the smallest free range that is large enough, else from the kernel; null if it has none.
+/// Takes pages from the smallest free range that is large enough, else from the operating system. Null if that has
+/// none.
 std::byte* TensorMemory::take(std::size_t bytes) {
   auto best = free_.end();
   for (auto range = free_.begin(); range != free_.end(); ++range)
@@ -63,8 +64,7 @@ std::byte* TensorMemory::take(std::size_t bytes) {
   if (held > most) unmap(held - most);
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return nullptr;
-  // Huge pages, if the kernel leaves the choice to programs. With small pages a load runs at half its speed, due to
-  // page faults.
+  // Asks for huge pages. With small pages a load of a checkpoint takes twice as long, due to page faults.
   (void)::madvise(data, bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(data);
 }

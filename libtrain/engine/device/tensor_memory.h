@@ -1,6 +1,6 @@
 #pragma once
-// Allocator for large tensors on the CPU. Freed pages are reused, and returned to the kernel before a rank holds much
-// more than the peak of its tensors. (glibc's heap cannot return memory between blocks that are still in use.)
+// Allocator for large tensors on the CPU. It reuses freed pages, and returns free pages to the operating system before
+// a rank holds much more than the peak of its tensors. (glibc's heap cannot return memory between blocks in use.)
 #include <cstddef>
 #include <map>
 #include <unordered_map>
@@ -11,7 +11,8 @@
 
 namespace titan::train {
 
-/// Only one may exist at a time, since LibTorch's products need memory that a plain function can free.
+/// Only one may exist at a time: raw_deleter() is a plain function, which finds the allocator through a global
+/// variable.
 class TensorMemory final : public c10::Allocator {
  public:
   /// Tensors below kLarge are allocated by `inner`. `inner` must outlive this object, and this object must outlive its
@@ -23,13 +24,13 @@ class TensorMemory final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return &put_back; }
   void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
 
-  /// Bytes of pages in use, of free pages, and the peak of pages in use.
+  /// Bytes of pages in use (`used`), of free pages (`free`), and the peak of `used`.
   struct Bytes {
     std::size_t used = 0, free = 0, most_used = 0;
   };
   Bytes bytes() const;
 
-  /// In bytes: tensors of this size or larger get a block of pages.
+  /// Size in bytes from which on a tensor gets pages of its own.
   static constexpr std::size_t kLarge = 256 << 10;
 
  private:
@@ -41,13 +42,13 @@ class TensorMemory final : public c10::Allocator {
   c10::Allocator& inner_;
   mutable ckpt::Mutex mutex_;
   std::unordered_map<std::byte*, std::size_t> used_ TITAN_GUARDED_BY(mutex_);
-  std::map<std::byte*, std::size_t> free_ TITAN_GUARDED_BY(mutex_);  ///< ranges of pages; no two adjoin
+  std::map<std::byte*, std::size_t> free_ TITAN_GUARDED_BY(mutex_);  ///< ranges of pages; adjacent ranges are merged
   Bytes bytes_ TITAN_GUARDED_BY(mutex_);
 };
 
-/// Makes this process allocate tensors through a TensorMemory from now on. A second call does nothing.
+/// Makes this process allocate CPU tensors through a TensorMemory from now on. A second call does nothing.
 void use_tensor_memory();
-/// Peak bytes of large tensors; 0 before use_tensor_memory().
+/// Peak of all large tensors together, in bytes; 0 before use_tensor_memory().
 std::size_t most_tensor_bytes();
 
 }  // namespace titan::train

@@ -37,7 +37,7 @@ void ThreadLane::wait(std::size_t count) {
 
 void ThreadLane::run() {
   at::init_num_threads();
-  omp_set_num_threads(1);  // of this thread alone: the others compute
+  omp_set_num_threads(1);  // for work of this thread; the training thread keeps its number
   ckpt::MutexLock lock(mutex_);
   while (true) {
     while (waiting_.empty() && !ends_) changed_.wait(lock);
@@ -51,7 +51,7 @@ void ThreadLane::run() {
     } catch (...) {
       error = std::current_exception();
     }
-    work = nullptr;  // with what it holds, before anybody hears that it is done
+    work = nullptr;  // releases what the item holds before wait() can return
     lock.lock();
     error_ = error;
     ++done_;

@@ -1,5 +1,5 @@
 #pragma once
-// The CPU's lane: a separate thread that computes with one core and waits for the network.
+// The CPU's lane: a thread that runs the work items, computes with one core, and waits for the network.
 #include <deque>
 #include <exception>
 #include <optional>

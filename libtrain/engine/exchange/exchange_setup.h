@@ -1,5 +1,8 @@
 #pragma once
-// Common data of an exchange's parts: ranks, parameters and plans of this rank's stages.
+// What the classes of this folder share: the ranks, parameters and plans of this rank's stages.
+//
+// A slot is a tensor whose gradients are summed: a parameter of this rank's stages (in model order), or a tied head. A
+// tied head uses the embedding's weight, but its gradients are summed apart, in the last slot.
 #include <cstdint>
 #include <map>
 
@@ -17,7 +20,7 @@ struct RunPlan;
 namespace titan::train {
 
 struct ExchangeSetup {
-  /// `world_`, `plan_` and `stages_` must outlive it.
+  /// `world_`, `plan_` and `stages_` must outlive this object.
   ExchangeSetup(World& world_, const recipe::RunPlan& plan_, const ckpt::Ownership& owners, const RankStages& stages_);
   ExchangeSetup(const ExchangeSetup&) = delete;
   ExchangeSetup& operator=(const ExchangeSetup&) = delete;
@@ -25,16 +28,17 @@ struct ExchangeSetup {
   World& world;
   const recipe::RunPlan& plan;
   const RankStages& stages;
-  StageExchange exchange;
-  Share share;                                      ///< this rank's share
+  StageExchange exchange;                           ///< what this rank sends and receives
+  Share share;                                      ///< the micro-batches of this rank
   std::map<std::uint32_t, std::size_t> slot_of;     ///< the slot of each parameter; a tied head's slot is not in it
   std::map<std::uint32_t, std::size_t> first_slot;  ///< the first slot of each stage
   RowExchange rows;
   TiedHead tied;
-  Lane* lane = nullptr;  ///< null: everything runs at once in the caller
+  Lane* lane = nullptr;  ///< null: run() calls `work` itself
 
-  /// Runs `work` in the lane, overlapped with computing, if there is a lane; else at once.
+  /// Gives `work` to the lane, where it overlaps with computing. Without a lane, calls it at once.
   void run(Lane::Work work) const;
+  /// The number of slots of this rank's stages.
   std::size_t slots() const { return stages.parameters().size(); }
 };
 

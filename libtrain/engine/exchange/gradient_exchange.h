@@ -1,6 +1,7 @@
 #pragma once
-// Reduce-scatter of gradients to their owners (summed in tree order) and all-gather of weights from their owners.
-// Created once per run, with its plans and buffers.
+// Exchange of gradients and weights among the ranks of a stage: a reduce-scatter of gradients to their owners, added in
+// the order of the canonical tree, and an all-gather of weights from their owners. Created once per run, with all plans
+// and buffers.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,10 +19,10 @@
 
 namespace titan::train {
 
-/// With more than one part (RunPlan::exchange_parts), transfers overlap with computing: sums of a part are sent while
-/// the backward works on the parts below it, and its weights are sent while the optimizer and the next forward work on
-/// other parts. Only the start times of copies and additions change, so results have the same bits for any number of
-/// parts.
+/// A part is a range of the rank's layers whose gradients and weights are exchanged together. If there are several
+/// parts (RunPlan::exchange_parts), transfers overlap with computing: the gradients of a part are exchanged while the
+/// backward computes the layers before it, and its weights while the optimizer and the next forward work on other
+/// parts. Results have the same bits for any number of parts, since the order of additions is the same.
 class GradientExchange : public StepExchange {
  public:
   /// `world`, `plan` and `stages` must outlive the exchange.
@@ -30,55 +31,57 @@ class GradientExchange : public StepExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  /// Tells each group of ranks which transfers to expect, so that it can connect. Collective. Call it first, once all
-  /// ranks have created their exchange.
+  /// Announces to each group of ranks its transfers, so that it can connect (Fabric::expect). Collective. Call it
+  /// before all other functions, once all ranks have created their exchange. \error CommError
   void connect();
 
   bool in_turns() const override { return !sums_->whole(); }
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
-  /// Starts to exchange the parts that are ready, the model's last part first. A part is ready once its sums are
-  /// complete; if gradients are exchanged in turns (in_turns()), once it has the gradients of the rank's `local`-th
-  /// micro-batch of `stage`. Does nothing if there is a single part.
+  /// Starts to exchange the parts that are ready, the model's last part first. If in_turns(), a part is ready when all
+  /// its gradients of the rank's `local`-th micro-batch of `stage` are in `sums`. Otherwise it is ready when its sums
+  /// are complete. Does nothing if there is a single part.
   void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
 
-  /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
+  /// Sums the gradients of the step over the data-parallel ranks and returns those that this rank owns, one per piece.
+  /// Collective.
   ///
-  /// `sums` has one TreeSum per entry of stages.parameters(), all complete (or collected, or taken by begin()),
-  /// including the slot of a tied head on the same rank. If the tied head is on another rank, the head's rank first
-  /// sends its partial nodes (in turns: its sums) to the first stage's rank of the same dp_rank over `world.pp`; both
-  /// ranks call this function. Sums are sent as fp32. In turns, a micro-batch's gradients are sent in their own type
-  /// (fp32 or bf16).
+  /// `sums` has one TreeSum per entry of stages.parameters(). Each must be complete, or already taken by collect() or
+  /// begin(). If a tied head is on another rank than its embedding, the head's sums are sent to the embedding's rank of
+  /// the same dp_rank over `world.pp`. Sums are sent as fp32. If in_turns(), the gradients of a micro-batch were sent
+  /// in their own type (fp32 or bf16). \error CommError
   std::vector<OwnedGradient> reduce(std::span<TreeSum> sums);
 
   bool beside() const override { return lane_ != nullptr; }
-  /// The number of separately sent parts; parts are in model order.
+  /// The number of parts. They are in model order.
   std::size_t parts() const { return setup_.exchange.parts.size(); }
-  /// The range [first, second) of a part's pieces among the pieces that this rank owns.
+  /// The pieces of a part that this rank owns, as a range [first, second) of all pieces that it owns.
   std::pair<std::size_t, std::size_t> pieces_of(std::size_t part) const { return part_pieces_.at(part); }
-  /// Copies every rank's `owned` weights of a part (fp32, the part's pieces in order) to the compute copies of all
-  /// ranks of the stage; after the last part, also a tied embedding to the last stage. Call it for all parts, in order.
-  /// Weights are sent in the type of the compute copies.
+  /// Copies the weights of a part from their owners to the compute copies of all ranks of the stage. `owned` are those
+  /// of this rank: fp32, one tensor per piece of pieces_of(part). Weights are sent in the type of the compute copies.
+  /// Call it for all parts, in order; the call for the last part also copies a tied embedding to the last stage.
+  /// Collective. \error CommError
   void share(std::size_t part, std::span<const at::Tensor> owned);
-  /// Shares all parts. `owned`: all weights that this rank owns, in the order of the pieces.
+  /// Calls share() for all parts. `owned` are all weights that this rank owns, one tensor per piece.
   void share(std::span<const at::Tensor> owned);
   void await_weights(std::uint32_t stage, std::size_t place) const override { sharing_.await(stage, place); }
   void await_shared() const override { sharing_.await_all(); }
-  /// Waits for all weights whose sharing has started.
+  /// Waits for all weights for which share() was called.
   void await_weights() const;
 
-  /// Bytes of the buffers that the exchange holds.
+  /// Bytes of all buffers of the exchange.
   std::int64_t buffer_bytes() const { return setup_.rows.bytes().numel(); }
 
  private:
+  /// The elements of `piece` in `flat`, the whole parameter as a 1-D tensor.
   at::Tensor piece_of(const ckpt::OwnedPiece& piece, const at::Tensor& flat) const;
 
   ExchangeSetup setup_;
-  std::vector<ckpt::OwnedPiece> pieces_;                          ///< this rank's pieces
-  std::vector<std::pair<std::size_t, std::size_t>> part_pieces_;  ///< of each part
+  std::vector<ckpt::OwnedPiece> pieces_;                          ///< the pieces that this rank owns
+  std::vector<std::pair<std::size_t, std::size_t>> part_pieces_;  ///< pieces_of() each part
   std::unique_ptr<GradientSums> sums_;
   WeightSharing sharing_;
   std::unique_ptr<Lane>
-      lane_;  ///< null: there is one part, exchanged at once. Last member, so that it is destroyed before what it uses
+      lane_;  ///< null if there is a single part. The last member, so that it is destroyed before what its work uses
 };
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// Sums a step's gradients of this rank's stages over the data-parallel ranks: at the end of the step, or in turns
-// (after each micro-batch).
+// Sums a step's gradients of this rank's stages over the data-parallel ranks. There are two ways: "late", at the end of
+// the step, and "in turns", after each micro-batch.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,22 +14,24 @@ namespace titan::train {
 class GradientSums {
  public:
   virtual ~GradientSums() = default;
-  /// Whether a slot of finish() holds the whole parameter, with final sums only in the elements that this rank owns.
-  /// Otherwise a slot holds only the elements that this rank owns.
+  /// Whether each tensor of finish() has the size of its parameter; then only the elements that this rank owns are
+  /// final sums. If false, a tensor has only the elements that this rank owns.
   virtual bool whole() const = 0;
-  /// Takes the gradients of this rank's `local`-th micro-batch of a stage. `sums` is empty if the rank has no such
-  /// micro-batch.
+  /// Takes the gradients of this rank's `local`-th micro-batch of a stage out of the stage's `sums` and exchanges them;
+  /// does nothing if sums are late. `sums` is empty if the rank has fewer micro-batches. Collective.
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// Starts to exchange the parts that are ready. `sums` are those of all stages.
+  /// Starts to exchange the parts that are ready (see GradientExchange::begin). `sums` are those of all stages.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// The sums by slot; if this rank has the embedding of a tied head, the head's sums come last.
+  /// Completes the step's sums and returns them by slot (exchange_setup.h). If this rank has the embedding of a tied
+  /// head, the head's sums come last. Collective.
   virtual Slots finish(std::span<TreeSum> sums) = 0;
 };
 
-/// Exchanges partial sums once per step: at its end, or part by part during its last backward. `setup` must outlive it.
+/// Late sums: partial sums are exchanged once per step, at its end or, part by part, during its last backward. `setup`
+/// must outlive the result.
 std::unique_ptr<GradientSums> make_late_sums(const ExchangeSetup& setup);
-/// Exchanges each micro-batch's gradients at once, so that a rank holds only the sums that it owns (ZeRO-2). `setup`
-/// must outlive it.
+/// Sums in turns: the gradients of each micro-batch are exchanged at once, so that a rank holds only the sums that it
+/// owns (ZeRO-2). `setup` must outlive the result.
 std::unique_ptr<GradientSums> make_turn_sums(const ExchangeSetup& setup);
 
 }  // namespace titan::train

@@ -16,7 +16,7 @@ class LateSums final : public GradientSums {
   bool whole() const override { return true; }
   void collect(std::uint32_t, std::uint32_t, std::span<TreeSum>) override {}
 
-  // Every rank of a stage starts the parts in the same order, for any number of micro-batches.
+  // All ranks of a stage start the parts in the same order, even if they have different numbers of micro-batches.
   void begin(std::uint32_t, std::uint32_t, std::span<TreeSum> sums) override {
     while (next_part_ > 0 && is_whole(next_part_ - 1, sums)) {
       --next_part_;
@@ -48,7 +48,7 @@ class LateSums final : public GradientSums {
     return std::ranges::all_of(slots, [&](std::uint32_t slot) { return sums[slot].complete(); });
   }
 
-  /// Takes the nodes of a slot.
+  /// Moves the sums of a slot, one per tree node, to partials_.
   void take(std::uint32_t slot, std::span<TreeSum> sums) {
     const std::vector<at::Tensor> nodes = sums[slot].finish();
     partials_.resize(nodes.size());
@@ -76,8 +76,8 @@ class LateSums final : public GradientSums {
   }
 
   const ExchangeSetup& setup_;
-  std::vector<Slots> partials_;  ///< by node: sums that were taken, until finish() ends
-  std::size_t next_part_;        ///< parts below it have not begun in this step
+  std::vector<Slots> partials_;  ///< by tree node: the sums taken in this step, until finish() ends
+  std::size_t next_part_;        ///< the exchange of parts [0, next_part_) has not started in this step
 };
 
 }  // namespace

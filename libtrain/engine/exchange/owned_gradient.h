@@ -6,8 +6,9 @@
 
 namespace titan::train {
 
-/// The gradient of one owned piece (fp32, 1-D, 64-byte aligned), summed over all M micro-batches; for a tied embedding
-/// including the head's sum. `grad` may be a view into the memory of the sums, which it keeps alive.
+/// The gradient of one piece that this rank owns, summed over the step's M micro-batches: fp32, 1-D, 64-byte aligned.
+/// That of a tied embedding includes the head's gradient. `grad` may be a view into the memory of the sums, which it
+/// keeps alive.
 struct OwnedGradient {
   ckpt::OwnedPiece piece;
   at::Tensor grad;

@@ -13,16 +13,16 @@
 namespace titan::train {
 namespace {
 
-// Tags per swap: pieces reuse them in turn. When a piece starts, the one four before it has arrived on both sides.
+// Tags per swap: piece k uses tag k mod 4. When a piece starts, the piece four before it has arrived on both sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
-// Slices reuse tags likewise.
+// Tags of the slices of one exchange: slice k uses tag k mod 4.
 constexpr std::uint64_t kTagsOfSlices = 4;
 
 at::Tensor part(const Slots& slots, const Segment& segment) {
   return slots[segment.slot].narrow(0, segment.begin, segment.length);
 }
 
-/// Calls f(part of the slots, part of the buffer) for each part of the row in [from, to).
+/// Calls f(part of `slots`, part of `buffer`) for each segment of elements [from, to) of the row.
 template <typename F>
 void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const Slots& slots, const at::Tensor& buffer,
                const F& f) {
@@ -33,7 +33,7 @@ void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const 
   }
 }
 
-/// The number of parts of the row in [from, to), which are copied separately.
+/// The number of segments of elements [from, to) of the row. Each is copied separately.
 std::size_t parts_in(const SegmentRow& row, std::int64_t from, std::int64_t to) { return row.cut(from, to).size(); }
 
 std::int64_t length_in(const SegmentRow& row, std::int64_t from, std::int64_t to) {
@@ -59,7 +59,7 @@ void RowExchange::swap_rows(Fabric& group, const ExchangePlan& plan, const Swap&
     at::Tensor out, in;
     std::unique_ptr<Transfer> swap;
   };
-  // One piece is packed and added while another is in transit.
+  // While one piece is in transit, another is packed or added.
   std::array<UnderWay, kSwapsUnderWay> under_way;
   const SegmentRow &give = sums ? swap.theirs : swap.mine, &take = sums ? swap.mine : swap.theirs;
   const std::int64_t pieces = plan.pieces(swap);
@@ -106,7 +106,7 @@ std::uint64_t RowExchange::copy(Fabric& group, const ExchangePlan& plan, std::ui
 
 void RowExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums) const {
   for (const Swap& swap : plan.swaps) {
-    // The lower rank has the lower micro-batches: its sum is the left operand.
+    // The lower rank has the micro-batches with lower numbers, so its sum is the left operand.
     const bool left = plan.me < swap.peer;
     const auto add = [&](at::Tensor own, const at::Tensor& received) {
       if (left) {
@@ -158,7 +158,7 @@ void RowExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::ui
     for (std::size_t rank = 0; rank < plan.owners.size(); ++rank)
       copies += plan.gives[rank].count * parts_in(plan.owners[rank], slice.from, slice.to);
     device().keep_pace(kLaunchesOfTransfer + copies);
-    // Rows by owner, then node; they arrive by rank, then node.
+    // Rows are sent in the order of owners, then of nodes. They arrive in the order of ranks, then of nodes.
     const auto fill = [&](const at::Tensor& in) {
       std::int64_t at = 0;
       for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {

@@ -1,5 +1,6 @@
 #pragma once
-// Exchanges rows of tensors between the ranks of a stage as an ExchangePlan says, through one set of buffers.
+// Exchanges elements between the ranks of a stage as an ExchangePlan says, through one set of buffers. The plan divides
+// elements into rows: a row is a list of tensor parts that one rank owns or receives (SegmentRow).
 #include <cstdint>
 #include <vector>
 
@@ -10,25 +11,28 @@
 
 namespace titan::train {
 
-/// Tensors by slot: each 1-D, all of one type.
+/// Tensors by slot (exchange_setup.h): each 1-D, all of one type.
 using Slots = std::vector<at::Tensor>;
 
-/// Functions are const: they change tensors, not this object.
+/// Its functions are const, since they change only the given tensors and the buffers.
 class RowExchange {
  public:
   /// Allocates buffers of `bytes` bytes in total.
   explicit RowExchange(std::int64_t bytes);
 
-  /// Sums `partials` (one entry per tree node) over the ranks of `group`. The elements that `plan` assigns to this rank
-  /// end up in partials.front(). Collective. Values are sent as fp32.
+  /// Sums `partials` over the ranks of `group`. `partials` has one entry per tree node that this rank has summed. The
+  /// sums of the elements that `plan` assigns to this rank are written to partials.front(). Values are sent as fp32.
+  /// `tag` is the first tag to use. Collective. \error CommError
   void sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) const;
-  /// Copies each owner's elements of `slots` to all ranks of `group`, by the steps of sum() in reverse. Collective.
-  /// Values are sent as `type`. Returns the first unused tag.
+  /// Copies each owner's elements of `slots` to the `slots` of all ranks of `group`, by the steps of sum() in reverse.
+  /// Values are sent as `type`. `tag` is the first tag to use. Returns the first unused tag. Collective. \error
+  /// CommError
   std::uint64_t copy(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type,
                      const Slots& slots) const;
 
-  /// The memory of all buffers. A caller may use it between two calls.
+  /// The memory of all buffers. A caller may use it between two calls of sum() and copy().
   const at::Tensor& bytes() const { return bytes_; }
+  /// Elements [first, first + elements) of that memory, seen as an array of `type`.
   at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
 
  private:
@@ -38,16 +42,17 @@ class RowExchange {
   struct Slice {
     std::int64_t from = 0, to = 0;
     std::int64_t length = 0;  ///< elements of this rank's own row in the slice
-    Splits of_owners = {};    ///< by rank: elements of this rank's nodes that the other rank owns
-    Splits of_mine = {};      ///< by rank: elements of the other rank's nodes that this rank owns
+    Splits of_owners = {};    ///< by rank: elements that the other rank owns, times the tree nodes sent to it
+    Splits of_mine = {};      ///< by rank: elements that this rank owns, times the tree nodes that the other rank sends
   };
   static Slice slice_of(const ExchangePlan& plan, std::int64_t index);
 
-  /// Sends and receives the elements of two rows piece by piece; calls use(part of the slots, received) for each piece.
+  /// Swaps the rows of `swap` with its peer, message by message, and calls use(part of `slots`, received values) for
+  /// each contiguous range. `sums`: whether `swap.theirs` is sent, as for sums, or `swap.mine`, as for weights.
   template <typename Use>
   void swap_rows(Fabric& group, const ExchangePlan& plan, const Swap& swap, bool sums, std::uint64_t tag,
                  const Slots& slots, at::ScalarType type, const Use& use) const;
-  /// Sends what fill(in) writes and returns what was received; both are in the buffers.
+  /// Calls fill(in) to write what is sent, exchanges it, and returns what was received. Both are in the buffers.
   template <typename Fill>
   at::Tensor exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Splits& out_splits,
                             const Splits& in_splits, at::ScalarType type, const Fill& fill) const;

@@ -26,7 +26,7 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan_.slices(); ++index) {
     const std::int64_t from = index * plan_.slice, to = from + plan_.slice;
-    // Each part is packed, and what arrives from each rank is kept or added.
+    // `launches` counts a copy for each segment that is packed, and an addition for each rank.
     std::vector<std::vector<Segment>> parts;
     std::size_t launches = kLaunchesOfTransfer;
     for (const SegmentRow& row : plan_.owners) {
@@ -49,7 +49,7 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
     const at::Tensor in = buffer.narrow(0, 0, at);
     at::Tensor out = buffer.narrow(0, at, out_total);
     domain_.all_to_all(out, out_splits, in, in_splits);
-    std::vector<at::Tensor> rows;  // of the first ranks: the last may have no micro-batch
+    std::vector<at::Tensor> rows;  // by rank; only the last ranks can lack a micro-batch
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
       if (out_splits[rank] > 0) rows.push_back(out.narrow(0, rank * length(mine), length(mine)));
     sums_[static_cast<std::size_t>(index)].insert_rows(first, rows);

@@ -1,6 +1,6 @@
 #pragma once
-// Sums gradients in turns: each micro-batch is exchanged among the ranks of a domain as soon as it is done. Each rank
-// of the domain sums a different part of the elements.
+// Sums gradients in turns. In a turn, each data-parallel rank of a domain has computed one micro-batch, and the ranks
+// exchange the gradients. Each rank of the domain sums a different part of the elements.
 #include <cstdint>
 #include <vector>
 
@@ -15,17 +15,19 @@ namespace titan::train {
 
 class ShardedSums {
  public:
-  /// `plan` comes from plan_turn() over the ranks of `domain`, which share the micro-batches of `block` out of `count`
-  /// in all. Gradients have and travel as `type`. `rows` has the buffers. References must outlive the object.
+  /// `domain` are the ranks that share the micro-batches of `block`, a range of the step's `count` micro-batches.
+  /// `plan` is plan_turn() of these ranks. `type` is the type of the gradients, in memory and in transit. `rows` has
+  /// the buffers. References must outlive this object.
   ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, at::ScalarType type,
               const RowExchange& rows);
 
-  /// Exchanges the gradients of one turn. Collective; turns may be in any order. `slots`: the flat gradients of this
-  /// rank's micro-batch; empty if it has none in this turn. \error std::logic_error: a gradient is not of the
-  /// constructor's `type`
+  /// Exchanges the gradients of turn number `turn`, in which rank r of n computes micro-batch block.lo + turn * n + r.
+  /// `slots` are the 1-D gradients of this rank's micro-batch; empty if there is no such micro-batch. All ranks give
+  /// the turns in the same order, which may be any. Collective. \error std::logic_error if a gradient is not of `type`;
+  /// CommError
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
-  /// Call this after all turns. Returns the sums of the block's maximal nodes, each as long as this rank's row. The
-  /// object can then be reused.
+  /// Returns the fp32 sums after all turns: one tensor for each maximal tree node of `block` (TreeSum::finish), as long
+  /// as this rank's row of the plan. The object can then be used for the next step.
   std::vector<at::Tensor> finish();
 
  private:
@@ -35,7 +37,7 @@ class ShardedSums {
   Node block_;
   at::ScalarType type_;
   const RowExchange& rows_;
-  std::vector<TreeSum> sums_;  ///< one per piece of this rank's row
+  std::vector<TreeSum> sums_;  ///< one per message (ExchangePlan::slice elements) of this rank's row
 };
 
 }  // namespace titan::train

@@ -14,7 +14,7 @@ namespace titan::train {
 int TiedHead::first_rank() const { return static_cast<int>(plan_.rank_of(0)); }
 int TiedHead::last_rank() const { return static_cast<int>(plan_.rank_of(plan_.stage_count() - 1)); }
 
-// Both sides have the same block of micro-batches, and with it as many nodes.
+// Both ranks have the same micro-batches, and therefore the same number of tree nodes.
 void TiedHead::send_sums(const std::vector<at::Tensor>& nodes) const {
   std::uint64_t tag = kTiedGradientTags;
   for (const at::Tensor& node : nodes) world_.pp->send(node.view(-1), first_rank(), tag++)->wait();

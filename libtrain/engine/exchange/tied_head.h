@@ -1,6 +1,6 @@
 #pragma once
-// For a tied head that is on another stage than its embedding: sends the head's gradients to the first stage, and the
-// embedding table back to the head.
+// For a tied head (one that uses the embedding's weight) on another rank than its embedding: sends the head's gradients
+// to the embedding's rank, and the updated weight back to the head.
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,8 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// Transfers between the two ranks of a pipeline that hold embedding and head. If one rank holds both, there are none.
+/// Transfers between the two ranks of a pipeline that hold embedding and head. If one rank holds both, sends() and
+/// receives() are false.
 class TiedHead {
  public:
   /// References must outlive the object.
@@ -25,11 +26,11 @@ class TiedHead {
   bool sends() const { return exchange_.sends_tied; }        ///< this rank has the head
   bool receives() const { return exchange_.receives_tied; }  ///< this rank has the embedding
 
-  /// Sends the head's sums, one transfer per tree node.
+  /// Sends the head's sums, one tensor per tree node. \error CommError, as the functions below
   void send_sums(const std::vector<at::Tensor>& nodes) const;
-  /// Receives the head's sums, one for each of `of_embedding` and of the same size.
+  /// Receives the head's sums: one tensor for each of `of_embedding`, of the same size.
   std::vector<at::Tensor> receive_sums(const std::vector<at::Tensor>& of_embedding) const;
-  /// Copies the embedding's compute copy to the head's rank. Both ranks call this, each with its own `table`.
+  /// Copies the embedding's compute copy to the head's. Both ranks call this, each with its own copy as `table` (1-D).
   void move_table(const at::Tensor& table, const RowExchange& rows) const;
 
  private:

@@ -14,7 +14,7 @@
 namespace titan::train {
 namespace {
 
-/// A gradient or a sum. `ours`: no other tensor shares its memory.
+/// A gradient or a sum. `ours`: no other tensor shares its memory, so it may be overwritten.
 struct Operand {
   at::Tensor values;
   bool ours = true;
@@ -30,9 +30,9 @@ at::Tensor added(const Operand& left, const Operand& right) {
   return at::add_out(sum, left.values, sum);
 }
 
-constexpr std::uint32_t kMostRows = 8;  // that are added in one pass
+constexpr std::uint32_t kMostRows = 8;  // maximum number of rows that are added in one pass
 
-/// The largest nodes below `node` that consist of whole pairs and have at most kMostRows leaves.
+/// Divides `node` into the largest nodes whose number of micro-batches is a power of two and at most kMostRows.
 void cut(Node node, std::vector<Node>& cuts) {
   const std::uint32_t leaves = node.hi - node.lo;
   if (leaves <= kMostRows && std::has_single_bit(leaves)) return cuts.push_back(node);
@@ -71,7 +71,8 @@ void TreeSum::insert_node(Node node, at::Tensor values) {
   }
   Operand sum{values.detach().contiguous()};
   values.reset();
-  // Autograd may return one tensor as the gradient of two inputs, or keep it; a part of a buffer is reused.
+  // Others may use the memory: autograd may return one tensor as the gradient of two inputs or keep it, and a row may
+  // be a part of a buffer.
   sum.ours = sum.values.storage().use_count() == 1;
   for (Node above = parent(count_, node); above != node && block_.contains(above); above = parent(count_, node)) {
     const bool is_left = node == above.left();

@@ -1,5 +1,6 @@
 #pragma once
-// Canonical gradient sums over the micro-batches of one rank, as tensors. gradient_exchange.h sums over ranks.
+// Canonical gradient sums over the micro-batches of one rank: gradients are added along a fixed binary tree
+// (libtrain/job/reduction/tree.h). gradient_exchange.h continues the tree over the ranks.
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -10,20 +11,21 @@
 
 namespace titan::train {
 
-/// Sums the gradients of one slot as micro-batches finish, in any order: insert() merges upward while the sibling is
-/// present. Sums are fp32. A gradient that has not been added to another keeps its type: bf16 takes half the memory,
-/// and converting it to fp32 later is exact.
+/// Sums the gradients of one tensor. Micro-batches may be inserted in any order: two sums are added as soon as both
+/// children of a tree node are there. Sums are fp32. A gradient that has not been added to another keeps its type: bf16
+/// takes half the memory, and its conversion to fp32 is exact.
 class TreeSum {
  public:
+  /// Sums the micro-batches of `block`, a range of the step's `count` micro-batches.
   TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
-  /// `grad` is consumed: its storage is reused if nothing else holds it; otherwise it is copied only if it must be
-  /// kept. \error std::logic_error if the micro-batch is outside the block or was inserted before
+  /// Adds the gradient of a micro-batch. Its storage is reused if nothing else holds it. Otherwise it is added, or
+  /// copied if it must be kept. \error std::logic_error if the micro-batch is outside the block or was inserted before
   void insert(std::uint32_t micro_batch, at::Tensor grad);
-  /// Inserts consecutive micro-batches from `first` on, one row each. Subtrees of 2, 4 or 8 micro-batches are added in
-  /// one pass.
+  /// Adds the gradients of consecutive micro-batches from `first` on, one row each. Rows of a subtree of 2, 4 or 8
+  /// micro-batches are added in one pass. \error as insert()
   void insert_rows(std::uint32_t first, const std::vector<at::Tensor>& rows);
-  /// The partial sums (fp32) of the block's maximal nodes, in order; the object is empty afterwards. \error
-  /// std::logic_error unless every micro-batch of the block was inserted
+  /// Returns the sums (fp32) of the block's maximal nodes, in order: the largest tree nodes all of whose micro-batches
+  /// are in the block. The object is empty afterwards. \error std::logic_error unless complete()
   std::vector<at::Tensor> finish();
   /// Whether every micro-batch of the block was inserted, so that finish() may be called.
   bool complete() const { return inserted_ == block_.hi - block_.lo; }

@@ -55,7 +55,7 @@ class TurnSums final : public GradientSums {
 
   Slots finish(std::span<TreeSum>) override {
     if (setup_.lane) setup_.lane->wait_all();
-    std::vector<Slots> rows;  // by node, then turn
+    std::vector<Slots> rows;  // by tree node, then by entry of sharded_
     for (ShardedSums& turn : sharded_) {
       std::vector<at::Tensor> nodes = turn.finish();
       rows.resize(nodes.size());
@@ -69,27 +69,29 @@ class TurnSums final : public GradientSums {
   }
 
  private:
-  /// A stage's parts, [first, end) of sharded_, and how many of them the present micro-batch has not given yet.
+  /// The parts of a stage are entries [first, end) of sharded_. The first `left` of them still have to exchange the
+  /// present micro-batch.
   struct StageTurns {
     std::size_t first = 0, end = 0, left = 0;
   };
 
-  /// Exchanges the next part of a micro-batch. If `sums` (of its stage) is empty, this rank contributes nothing.
+  /// Exchanges the gradients of a micro-batch for entry `turn` of sharded_. `sums` are those of the stage; empty if
+  /// this rank does not have the micro-batch.
   void take_turn(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums) {
-    Slots slots;  // of the stage; those of other parts stay undefined
+    Slots slots;  // of the stage; slots of other parts stay undefined
     if (!sums.empty()) {
       slots.resize(sums.size());
       for (const std::uint32_t slot : setup_.exchange.turns[turn].slots)
         slots[slot] = sums[slot].take(setup_.share.at(local)).view(-1);
     }
-    // Few parts may be in transit at once, since their full gradients are in memory.
+    // At most kTurnsUnderWay parts are in transit at once, since each keeps its full gradients in memory.
     if (Lane* lane = setup_.lane; lane && lane->given() >= kTurnsUnderWay)
       lane->wait(lane->given() - kTurnsUnderWay + 1);
     ShardedSums& sharded = sharded_[turn];
     setup_.run([&sharded, local, slots = std::move(slots)] { sharded.add(local, slots); });
   }
 
-  /// The part of each slot that this rank owns, from its rows by turn.
+  /// The elements of each slot that this rank owns. `rows` has one row per entry of sharded_.
   Slots owned_of(const Slots& rows) const {
     Slots sums(setup_.slots());
     for (std::size_t turn = 0; turn < sharded_.size(); ++turn) {

@@ -16,6 +16,7 @@ void WeightSharing::share(std::size_t part) {
   setup_.run([this, part] { share_rows(part); });
   if (setup_.lane) shared_[part] = setup_.lane->given();
   if (part + 1 < shared_.size() || !(setup_.tied.sends() || setup_.tied.receives())) return;
+  // The table is sent over world.pp in this thread, not in the lane, since the executor uses world.pp too.
   if (setup_.lane) setup_.lane->wait_all();  // the executor's transfers are in the same group
   setup_.tied.move_table(setup_.tied.sends() ? weights_.back() : weights_.front(), setup_.rows);
 }
@@ -26,7 +27,8 @@ void WeightSharing::share_rows(std::size_t part) const {
     const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
     tag = setup_.rows.copy(*setup_.world.dp, sharing.plan, tag, type, weights_);
   }
-  // A head on the same stage as its embedding: in fp32 they are one tensor.
+  // A tied head on the same rank as its embedding has a copy of its own in bf16, or if it is on another of the rank's
+  // stages. Otherwise both are one tensor.
   const StageParameter& head = *setup_.stages.parameters().back();
   if (!head.tied_head || setup_.tied.sends() || !(setup_.plan.bf16 || setup_.plan.chunks > 1)) return;
   const std::size_t embedding = setup_.slot_of.at(head.index);

@@ -32,7 +32,8 @@ Heads project(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tens
   return {turned(w.query, w.query_norm), turned(w.key, w.key_norm), heads(w.value).transpose(1, 2)};
 }
 
-// Attention of one new token over the window: the query heads of a group are rows that share keys and values.
+// Attention of one new token to the tokens in its window. The H/G query heads that share a key/value head are passed as
+// rows of one head.
 at::Tensor of_newest(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                      const Window& window) {
   const std::int64_t all = k_BGTK.size(2), seen = window.tokens == 0 ? all : std::min(window.tokens, all);

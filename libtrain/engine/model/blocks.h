@@ -15,30 +15,34 @@
 
 namespace titan::train {
 
-/// Rotations e^(i t theta^(-2j/K)) as complex64 [T, K/2], from fp32 angles as torchtitan computes them. `scaling`
-/// changes the frequencies and the magnitude of the rotations (recipe/model/rope_frequencies.h). \source Su et al.,
-/// RoFormer; torchtitan v0.2.2 precompute_freqs_cis
+/// The RoPE rotations e^(i t theta^(-2j/K)) of token t and pair j, complex64 [max_seq_len, K/2], from fp32 angles as
+/// torchtitan computes them. `scaling` changes the frequencies and the magnitude of the rotations
+/// (recipe/model/rope_frequencies.h). \source Su et al., RoFormer; torchtitan v0.2.2 precompute_freqs_cis
 at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
                       const std::optional<recipe::RopeScaling>& scaling = {});
 
+/// The weights and settings of one layer's attention.
 struct AttentionWeights {
   LinearWeight query, key, value, out;
   at::Tensor query_norm, key_norm;  ///< weights [K], or [H x K] and [G x K]; undefined without query and key norms
   std::int64_t head_dim = 0;
   double norm_eps = 0;
-  bool whole_norm = false;  ///< each norm is over all heads of a token
+  bool whole_norm = false;  ///< a norm is over all heads of a token together, not over each head
   Window window = {};
 };
-/// Causal attention with grouped key/value heads (GQA). With a document mask, attention stays within each document.
+/// The attention of a layer, [B,T,D]: causal, with grouped key/value heads (GQA). `rope` is a rope_table(). If
+/// documents.apart(), a token attends only to tokens of its document, and its position counts from the document's
+/// start.
 /// \source Ainslie et al., GQA
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
                      const Documents& documents = {});
 
-/// Attention of layer `layer` for tokens that follow those in `cache`: any number of tokens if the cache is empty, else
-/// one. `rope` begins at the first token of the text.
+/// The attention of layer `layer` for the tokens that follow those in `cache`: any number of tokens if the cache is
+/// empty, else one. Appends them to `cache`. `rope` is a rope_table(). \error std::invalid_argument for more tokens
 at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope,
                             const ProductUse& use, KvCache& cache, std::size_t layer);
 
+/// The weights of one SwiGLU feed-forward.
 struct FeedForwardWeights {
   LinearWeight gate, down, up;
 };

@@ -11,8 +11,8 @@
 namespace titan::train {
 namespace {
 
-constexpr std::int64_t kTokens = 2;
-constexpr std::int64_t kBlock = 512;  // queries
+constexpr std::int64_t kTokens = 2;   // the dimension of tokens
+constexpr std::int64_t kBlock = 512;  // queries per block
 
 }  // namespace
 
@@ -35,7 +35,7 @@ at::Tensor causal_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, 
   for (std::int64_t begin = 0; begin < length; begin += kBlock) {
     const std::int64_t rows = std::min(kBlock, length - begin), first = begin - (window.tokens - 1),
                        from = std::max<std::int64_t>(first, 0), keys = begin + rows - from;
-    // Blocks at the beginning of a text have fewer earlier keys.
+    // The first blocks of a row have fewer earlier keys, so they use only the last columns of the mask.
     const at::Tensor mask = window.mask.narrow(0, 0, rows).narrow(1, from - first, keys);
     blocks.push_back(kernels().masked_attention(q_BHTK.narrow(kTokens, begin, rows), k_BGTK.narrow(kTokens, from, keys),
                                                 v_BGTK.narrow(kTokens, from, keys), mask));

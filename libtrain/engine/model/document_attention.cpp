@@ -29,7 +29,7 @@ Documents documents_of(std::span<const std::vector<std::int64_t>> starts, std::i
 
 at::Tensor document_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                               const Documents& documents, const Window& window) {
-  // Concatenated rows, split into documents: the backward of the split is a single concatenation.
+  // All rows are joined, then split into documents: so the split's backward is one concatenation.
   const auto cut = [&](const at::Tensor& x_BHTK) {
     return x_BHTK.transpose(1, 2).flatten(0, 1).split_with_sizes(documents.lengths, 0);
   };

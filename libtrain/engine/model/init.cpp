@@ -71,15 +71,15 @@ double normal_quantile(double p) {
 InitRule init_rule(const recipe::ModelDims& dims, std::string_view name) {
   const std::optional<recipe::NamedPart> part = recipe::part_of(name);
   if (!part) throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
-  // trunc_normal_ truncates both layer distributions at +-2 absolute, 100 standard deviations or more: a plain normal
-  // never reaches that.
+  // torchtitan's trunc_normal_ truncates the weights of layers at +-2, which is 100 standard deviations or more. A
+  // plain normal distribution never reaches that.
   constexpr double kStd = 0.02;
   switch (part->kind->start) {
     case recipe::Start::kOnes: return {InitKind::kOnes, 0};
     case recipe::Start::kZeros: return {InitKind::kZeros, 0};
-    // torchtitan 0.2.2 has no tied llama3. Used as a head, an N(0,1) matrix gives a token itself a logit of about dim,
-    // and the head's own 1/sqrt(dim) one of sqrt(dim) (first loss 10.7 at dim 128, 256 tokens). 0.02, the value of
-    // published tied Llamas, starts at ln(vocabulary) (5.55).
+    // torchtitan 0.2.2 has no tied llama3. With a standard deviation of 1, a tied head would give the input token a
+    // logit of about dim; with 1/sqrt(dim), the head's own, about sqrt(dim) (first loss 10.7 at dim 128, 256 tokens).
+    // 0.02, the value of published tied Llamas, has a first loss of ln(vocabulary) (5.55).
     case recipe::Start::kEmbedding: return {InitKind::kNormal, dims.tied ? kStd : 1};
     case recipe::Start::kHead: return {InitKind::kNormalWithin3Std, 1 / std::sqrt(static_cast<double>(dims.dim))};
     case recipe::Start::kNarrow: return {InitKind::kNormal, kStd};
@@ -104,7 +104,7 @@ void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::
 }
 
 void draw_all(const recipe::ModelDims& dims, std::uint64_t seed, const std::vector<Drawing>& drawings) {
-  constexpr std::size_t kPart = 16'384;  // elements, about 0.2 ms: small enough that threads end together
+  constexpr std::size_t kPart = 16'384;  // elements of a task (about 0.2 ms): so all threads end at about the same time
   struct Part {
     const Drawing* drawing;
     InitRule rule;

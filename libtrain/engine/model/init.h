@@ -1,6 +1,6 @@
 #pragma once
-// Initial weights, one independent stream per parameter: element k of a parameter is a pure function of
-// (seed, name, k), so every layout, thread count and vector width draws the same model.
+// Initial weights. Element k of a parameter depends only on (seed, name of the parameter, k), so the model is the same
+// on every layout and for any number of threads.
 // \source torchtitan v0.2.2 models/llama3/model/model.py init_weights with depth_init
 #include <cstdint>
 #include <span>
@@ -14,29 +14,32 @@ struct ModelDims;
 
 namespace titan::train {
 
+/// Distributions with mean 0. kNormalWithin3Std: a normal distribution truncated at 3 standard deviations.
 enum class InitKind { kZeros, kOnes, kNormal, kNormalWithin3Std };
 
+/// How a parameter is initialised.
 struct InitRule {
   InitKind kind = InitKind::kOnes;
   double std = 0;
   bool operator==(const InitRule&) const = default;
 };
 
-/// The distribution of parameter `name`. \error std::invalid_argument for an unknown name
+/// The rule of parameter `name`. \error std::invalid_argument for an unknown name
 InitRule init_rule(const recipe::ModelDims& dims, std::string_view name);
 
-/// Draws the elements of parameter `name` from element `first` on, in row-major order, into `out`.
+/// Writes elements [first, first + out.size()) of parameter `name`, in row-major order, to `out`.
 void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out,
           std::uint64_t first = 0);
 
-/// Elements of a parameter to draw, from element `first` on.
+/// A range of a parameter's elements to draw: [first, first + out.size()).
 struct Drawing {
   std::string name;
   std::uint64_t first = 0;
   std::span<float> out;
 };
 
-/// Draws all of `drawings`, on the compute threads.
+/// Draws all of `drawings`, with as many threads as LibTorch computes with. \error std::invalid_argument for an unknown
+/// name
 void draw_all(const recipe::ModelDims& dims, std::uint64_t seed, const std::vector<Drawing>& drawings);
 
 /// The quantile function of the standard normal distribution, for 0 < p < 1.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kTime = 2, kLeast = 256;
 
-// Doubles the capacity, so that a token is copied once on average.
+// Doubles the capacity if needed, so that a token is copied once on average.
 void make_room(at::Tensor& held, const at::Tensor& like, std::int64_t length, std::int64_t needed) {
   if (held.defined() && held.size(kTime) >= needed) return;
   at::Tensor larger =

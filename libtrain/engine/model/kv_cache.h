@@ -1,5 +1,5 @@
 #pragma once
-// KV cache: keys and values of the tokens so far, for the attention of later tokens.
+// KV cache: the keys and values of earlier tokens, for the attention of later tokens.
 #include <cstdint>
 #include <vector>
 
@@ -12,18 +12,18 @@ class KvCache {
  public:
   explicit KvCache(std::size_t layers) : layers_(layers) {}
 
-  std::int64_t length() const { return length_; }  ///< number of tokens that every layer holds
+  std::int64_t length() const { return length_; }  ///< number of tokens, as of the last advance()
   /// Keys and values of a layer for all tokens, including those that append() has just added.
   struct Seen {
     at::Tensor k_BGTK, v_BGTK;
   };
-  /// Adds the keys and values [1,G,T,K] of the next tokens to `layer`. length() counts them after advance().
+  /// Adds the keys and values [1,G,T,K] of the next T tokens to `layer`.
   Seen append(std::size_t layer, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK);
-  /// Call it after append() has added `tokens` tokens to every layer.
+  /// Adds `tokens` to length(). Call it after append() has added that number of tokens to every layer.
   void advance(std::int64_t tokens) { length_ += tokens; }
 
  private:
-  std::vector<Seen> layers_;  // allocated with room for more tokens
+  std::vector<Seen> layers_;  // their tensors have room for more tokens
   std::int64_t length_ = 0;
 };
 

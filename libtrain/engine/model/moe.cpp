@@ -16,15 +16,15 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The assignment of tokens to experts, sorted by expert, and by token within an expert.
+/// The A = N x S assignments of a token to an expert, sorted by expert, and by token within an expert.
 struct Dispatch {
-  at::Tensor weights_A;             ///< of each assignment, fp32
-  at::Tensor tokens_A;              ///< its token
-  at::Tensor places_NS;             ///< of each token, its assignments, ascending
-  std::vector<std::int64_t> loads;  ///< assignments of each expert
+  at::Tensor weights_A;             ///< the weight of each assignment, fp32
+  at::Tensor tokens_A;              ///< the token of each assignment
+  at::Tensor places_NS;             ///< the numbers of each token's assignments, ascending
+  std::vector<std::int64_t> loads;  ///< the number of assignments of each expert
 };
 
-/// Sums the rows of each token's assignments, in the order of the assignments.
+/// For each token, the sum of the rows of its assignments, added in the order of assignments.
 at::Tensor sum_of_tokens(const at::Tensor& rows_AD, const at::Tensor& places_NS) {
   at::Tensor sum = rows_AD.index_select(0, places_NS.select(1, 0));
   for (std::int64_t i = 1; i < places_NS.size(1); ++i) sum.add_(rows_AD.index_select(0, places_NS.select(1, i)));
@@ -43,7 +43,7 @@ struct Spread final : torch::autograd::Function<Spread> {
   }
 };
 
-/// The inverse of Spread.
+/// The sum of the rows of each token's assignments.
 struct Gather final : torch::autograd::Function<Gather> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& rows_AD, const at::Tensor& tokens_A,
                             const at::Tensor& places_NS) {
@@ -55,8 +55,8 @@ struct Gather final : torch::autograd::Function<Gather> {
   }
 };
 
-/// Returns `probabilities` unchanged, and adds the gradient of the load-balancing loss to theirs: the same for each
-/// token.
+/// Returns the probabilities unchanged. Its backward adds `grad_E`, the gradient of the load-balancing loss, to that of
+/// each token.
 struct Balanced final : torch::autograd::Function<Balanced> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& probabilities_NE, const at::Tensor& grad_E) {
     context->save_for_backward({grad_E});
@@ -73,7 +73,7 @@ std::vector<std::int64_t> on_host(const at::Tensor& counts) {
   return {values.begin(), values.end()};
 }
 
-/// The probabilities with the load-balancing loss's gradient attached, if there is a sink.
+/// If there is a sink, gives it the load-balancing loss, and attaches the loss's gradient to the probabilities.
 at::Tensor with_balance(const at::Tensor& probabilities_NE, const at::Tensor& loads_E, const MoeWeights& w,
                         GradientSink* sink) {
   if (sink == nullptr) return probabilities_NE;
@@ -109,7 +109,8 @@ at::Tensor moe(const at::Tensor& x_BTD, const MoeWeights& w, const ProductUse& u
   const Dispatch to = route(x_ND, w, use);
   const std::vector<at::Tensor> parts =
       Spread::apply(x_ND, to.tokens_A, to.places_NS).split_with_sizes(to.loads, /*dim=*/0);
-  // The router's gradient needs what experts give out, and a cached token may go with others to one of them.
+  // The outputs of experts are read even if the layer is recomputed, for the router's gradient. And several tokens may
+  // go to one expert, or none.
   ProductUse own = use;
   own.unread = own.single_row = false;
   std::vector<at::Tensor> outputs;

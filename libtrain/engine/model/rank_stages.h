@@ -10,7 +10,7 @@ namespace titan::train {
 
 class RankStages {
  public:
-  /// The stages of pipeline rank `rank`, uninitialised. `max_seq_len` sizes the RoPE tables.
+  /// Allocates the stages of pipeline rank `rank`; weights are uninitialised. RoPE tables have `max_seq_len` positions.
   RankStages(const recipe::RunPlan& plan, std::uint32_t rank, std::int64_t max_seq_len,
              Masters masters = Masters::kOnDevice);
   RankStages(const RankStages&) = delete;
@@ -21,8 +21,8 @@ class RankStages {
   /// The parameters of all stages, in model order; a tied head's slot comes last.
   const std::vector<StageParameter*>& parameters() const { return parameters_; }
 
-  void init_weights(std::uint64_t seed);
-  void refresh();
+  void init_weights(std::uint64_t seed);  ///< Stage::init_weights() of all stages
+  void refresh();                         ///< Stage::refresh() of all stages
 
  private:
   std::deque<Stage> held_;

@@ -33,10 +33,10 @@ void setup_determinism(int threads) {
     auto& context = at::globalContext();
     context.setDeterministicAlgorithms(true, /*warn_only=*/false);
     context.setDeterministicMkldnn(true);
-    // Strict mode would fill every at::empty with NaN, which costs time and is useless for kernels that write all
-    // elements.
+    // Deterministic algorithms would otherwise fill each at::empty() with NaN. That costs time, and no kernel here
+    // reads elements before they are written.
     context.setDeterministicFillUninitializedMemory(false);
-    // Attention that flash cannot compute must be an error, not a silent change of kernel (and of bits).
+    // If the flash kernel cannot compute an attention, that must be an error, not a silent change of kernel and bits.
     context.setSDPUseMath(false);
   });
   at::set_num_threads(threads);

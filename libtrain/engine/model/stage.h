@@ -1,6 +1,6 @@
 #pragma once
 // One pipeline stage of a Llama-style model: its parameters, and its forward as a sequence of segments. A segment is
-// the embedding, one layer, or the final norm; head and loss come after the last one (functions/head_loss.h).
+// the embedding, one layer, or the final norm. Head and loss follow the last segment (functions/head_loss.h).
 //
 // Shape letters: B sequences of a micro-batch, T tokens, D model dim, V vocabulary.
 #include <array>
@@ -26,37 +26,39 @@ namespace titan::train {
 
 struct AttentionWeights;
 
-/// The part of the model on a stage: layers [first_layer, end_layer).
+/// The part of the model on a stage: layers [first_layer, end_layer), and whether it has the embedding and the head.
 struct StageSpec {
   std::int64_t first_layer = 0, end_layer = 0;
   bool embedding = false, head = false;
   bool operator==(const StageSpec&) const = default;
 };
+/// The part of stage `stage`. `cuts` are the stage cuts: the first layer group of each stage but the first.
 StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
-/// A parameter of a stage. `master` is fp32, contiguous and 64-byte aligned, or undefined (see Masters). The forward
-/// uses `compute`: a leaf tensor that requires grad and shares storage with `master` (fp32), or a bf16 copy that
-/// refresh() updates. The embedding's lookup always uses an fp32 leaf: rounding after the lookup gives the same values,
-/// while LibTorch would add up a token's bf16 gradients in bf16, where 256 + 1 = 256.
+/// A parameter of a stage, with two tensors. `master` is the fp32 master weight: contiguous, 64-byte aligned, or
+/// undefined (see Masters). `compute` is the compute copy, which the forward uses: an autograd leaf that requires grad.
+/// In fp32 it shares storage with `master`; in bf16 it is a copy. The embedding's `compute` is always fp32, and the
+/// looked-up rows are rounded: so LibTorch adds the gradients of a token that occurs often in fp32 (in bf16, 256 + 1 is
+/// 256).
 struct StageParameter {
   std::string name;
   std::uint32_t index = 0;  ///< index into RunPlan::parameters
   at::Tensor master;
   at::Tensor compute;
-  /// The head's use of a tied embedding: a separate gradient slot at every PP degree. Shares master (and storage) with
-  /// the embedding if both are on the same stage; otherwise holds the received copy of the embedding. Never saved or
-  /// owned.
+  /// Whether this is a tied head: the head's use of the embedding's weight. Its gradients are summed apart from the
+  /// embedding's, on every layout. On the embedding's stage it shares `master` with the embedding; on another stage it
+  /// holds a received copy of the weight. No rank owns or saves it.
   bool tied_head = false;
 };
 
-/// Where the fp32 master weights of bf16 compute copies are. kOnHost: not in GPU memory while weights are read. kNone:
-/// nowhere, since the optimizer keeps its own.
+/// Where the fp32 master weights of bf16 compute copies are. kOnHost: in host memory, to be loaded without GPU memory.
+/// kNone: the stage has none, since the optimizer has those that this rank owns.
 enum class Masters : std::uint8_t { kOnDevice, kOnHost, kNone };
 
-/// Parameters and the functions that use them. One class, since the functions find weights by index in parameters().
+/// The parameters of a stage and its forward.
 class Stage {
  public:
-  /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
+  /// Allocates parameters, uninitialised. The RoPE table has `max_seq_len` positions.
   Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len,
         Masters masters = Masters::kOnDevice);
 
@@ -66,47 +68,51 @@ class Stage {
   std::vector<StageParameter>& parameters() { return parameters_; }
   const std::vector<StageParameter>& parameters() const { return parameters_; }
 
-  /// Draws every parameter from its own generator, keyed by (seed, name): the same values on every layout. Calls
-  /// refresh().
+  /// Draws all masters (init.h), with the same values on every layout, and calls refresh().
   /// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
   void init_weights(std::uint64_t seed);
-  /// Updates bf16 compute copies from their masters. Does nothing in fp32.
+  /// Copies masters to bf16 compute copies on the same device. Does nothing in fp32.
   void refresh();
 
+  /// The number of segments.
   std::size_t segments() const { return segments_.size(); }
   /// Computes one segment. `input`: tokens int64 [B,T] for the embedding, else hidden [B,T,D] in the compute dtype.
-  /// Returns hidden [B,T,D]. A `sink` gets the weight gradients of linear layers.
+  /// Returns hidden [B,T,D]. If `sink` is given, the backward passes it the weight gradients of linear layers.
   at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink,
                  const Documents& documents = {}) const {
     return run_with(segment, input, {gemm_, sink}, documents);
   }
-  /// As run(), for a backward that recomputes a layer whose output is known: the returned tensor has a graph and a
-  /// shape, but no values.
+  /// As run(), to recompute a layer for its backward: the returned tensor has the graph and the shape of the output,
+  /// but its values may be undefined.
   at::Tensor run_again(std::size_t segment, const at::Tensor& input, GradientSink* sink,
                        const Documents& documents = {}) const {
     return run_with(segment, input, {.gemm = gemm_, .sink = sink, .unread = true}, documents);
   }
-  /// RoPE rotations for the tokens of a text, from the first on, complex64 [max_seq_len,K/2].
+  /// The RoPE rotations by position, complex64 [max_seq_len,K/2].
   const at::Tensor& rope() const { return rope_; }
-  /// Indices in parameters() of all that a segment uses except the weights of linear layers.
+  /// Indices in parameters() of a segment's parameters other than weights of linear layers: norms, biases, the
+  /// embedding.
   const std::vector<std::size_t>& own_parameters(std::size_t segment) const { return segments_[segment].parameters; }
+  /// Whether the segment is recomputed in the backward (activation checkpointing).
   bool recomputes(std::size_t segment) const { return segments_[segment].recompute; }
-  /// Last stage only: the losses, and the gradients of the last segment's output. See head_loss().
+  /// Last stage only: the losses of the tokens, and the gradients of `hidden_BTD` and of the head. See head_loss().
   HeadLoss loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const;
+  /// Last stage only: index in parameters() of the head's weight.
   std::size_t head_parameter() const { return head_; }
-  /// Last stage only: each token's fp64 loss, as validation reports it. `masked`: some targets are kNoTarget and have
-  /// no loss.
+  /// Last stage only: each token's loss in fp64, [B*T], as validation reports it. `masked`: some targets may be
+  /// kNoTarget; their loss is 0.
   at::Tensor exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, bool masked = false) const;
 
-  /// Computes all segments, then the head if the stage has it. Returns hidden [B,T,D], or logits [B,T,V] (compute
-  /// dtype).
+  /// Computes all segments, then the head if the stage has it. Returns hidden [B,T,D], or logits [B,T,V], in the
+  /// compute dtype.
   at::Tensor forward(const at::Tensor& input) const;
-  /// For a single-stage model, without gradients: appends `tokens`, int64 [T], to those in `cache` and returns the
-  /// logits [V] of the next token (compute dtype). Any number of tokens if the cache is empty, else one.
+  /// For a single-stage model: appends `tokens_T` (int64) to the text in `cache` and returns the logits [V] of the
+  /// token after it, in the compute dtype. T may be any number if the cache is empty, else 1. Call it without
+  /// gradients.
   at::Tensor extend(const at::Tensor& tokens_T, KvCache& cache) const;
-  /// As extend(), for a whole text without a cache.
+  /// As extend(), for a whole text and without a cache.
   at::Tensor next_logits(const at::Tensor& tokens_T) const;
-  /// Frees the fp32 master weights of bf16 compute copies: afterwards the stage can only compute.
+  /// Frees the fp32 masters of bf16 compute copies. Afterwards init_weights() and refresh() must not be called.
   void drop_masters();
 
  private:
@@ -116,11 +122,11 @@ class Stage {
   struct Layer {
     Places parts;
     std::vector<Places> experts;
-    std::int64_t window = 0;  // tokens; 0: none
+    std::int64_t window = 0;  // size of the sliding window in tokens; 0: none
   };
   struct Segment {
     enum class Kind : std::uint8_t { kEmbedding, kLayer, kNorm } kind;
-    std::size_t layer = 0;  // place in layers_
+    std::size_t layer = 0;  // index in layers_
     std::vector<std::size_t> parameters;
     bool recompute = false;
   };
@@ -155,7 +161,7 @@ class Stage {
   std::vector<Segment> segments_;
   std::size_t embedding_ = 0, norm_ = 0, head_ = 0;
   at::Tensor rope_;
-  at::Tensor window_mask_;  // defined if a layer has a window that is shorter than rows
+  at::Tensor window_mask_;  // undefined if no layer has a window that is shorter than max_seq_len
   double balance_ = 0;      // coefficient of each layer's load-balancing loss in the gradients of a micro-batch
 };
 

@@ -32,7 +32,7 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
     const at::TensorOptions fp32 = device().options(at::kFloat);
     const at::Tensor& master = (*parameter)->master;
-    // Memory that is about to be loaded is not touched first, since its readers do that on several threads.
+    // Memory that will be loaded is not written to here: page faults are then handled by the threads that load it.
     const auto moment = [&] {
       return moments == Moments::kZero ? at::zeros({length}, fp32) : at::empty({length}, fp32);
     };
@@ -100,10 +100,11 @@ void ShardedAdamW::step(std::size_t first, std::span<OwnedGradient> grads, doubl
   applied_lr_ = lr;
   if (first + grads.size() > states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");
   const at::NoGradGuard no_grad;
-  // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
+  // The kernel takes t of this update as an fp32 tensor, which is exact up to 2^24.
   const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
-  // One call for all pieces with the same settings, since each call is a launch on a GPU. A kernel processes a list's
-  // pieces one by one; in a flat buffer over tensors of odd lengths its scalar tails would be elsewhere.
+  // One call for all pieces with the same settings, since each call is a kernel launch on a GPU. The kernel computes
+  // the pieces of a list one by one. (In one flat buffer of all pieces, other elements would be in partial SIMD
+  // vectors, which may round differently.)
   struct Lists {
     std::vector<at::Tensor> params, grads, exp_avgs, exp_avg_sqs, counts;
   };

@@ -1,5 +1,6 @@
 #pragma once
-// AdamW on the leaves that a rank owns (ZeRO-1).
+// AdamW for the pieces of parameters that a rank owns (ZeRO-1). A piece is a range of consecutive leaves of one
+// parameter.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,17 +15,18 @@ namespace titan::train {
 
 struct World;
 
+/// The settings of AdamW that are the same for all parameters; weight_decay may be overridden per parameter.
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   double ema = 0;  ///< decay of the EMA of the parameters; 0: no EMA
 };
 
-/// AdamW with the moments of the pieces that this rank owns.
 class ShardedAdamW {
  public:
+  /// The weights and optimizer state of one piece.
   struct State {
     ckpt::OwnedPiece piece;
-    at::Tensor param;  ///< fp32, 1-D; a view into the stage parameter's master, if there is one, until own_masters()
+    at::Tensor param;  ///< fp32, 1-D; until own_masters() a view into the stage parameter's master, if there is one
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D
     at::Tensor ema;                  ///< fp32, 1-D; undefined without an EMA
     recipe::UpdateSettings settings;
@@ -35,29 +37,31 @@ class ShardedAdamW {
   ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, const RankStages& stages,
                AdamWOptions options, Moments moments = Moments::kZero);
 
-  /// One update with the fused kernel per piece. `step` is Adam's t (1 for the first update). `scale` (the clip
-  /// coefficient) first multiplies each gradient in place. `grads` are the pieces of states(), in order (else
-  /// std::logic_error).
+  /// One update of all pieces with LibTorch's fused kernel. First multiplies each gradient by `scale`, the clip
+  /// coefficient, in place. `step` is Adam's t (1 for the first update). `grads` has one gradient for each of states(),
+  /// in order. \error std::logic_error if they are of other pieces
   /// \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
-  /// Updates only the pieces from index `first` on; `grads` are their gradients.
+  /// Updates only grads.size() pieces, from index `first` in states() on. `grads` are their gradients.
   void step(std::size_t first, std::span<OwnedGradient> grads, double lr, double scale, std::uint64_t step);
-  /// The learning rate of the last update, before per-parameter factors.
+  /// The learning rate of the last update, without the factors of parameters (UpdateSettings::lr_factor).
   double applied_lr() const { return applied_lr_; }
   std::vector<State>& states() { return states_; }
-  /// The parameters of states().
+  /// State::param of all states().
   std::vector<at::Tensor> params() const;
   bool keeps_ema() const { return options_.ema > 0; }
-  /// Sets the EMA to the present parameters. Does nothing without an EMA.
+  /// Sets the EMA to the present weights. Does nothing without an EMA.
   void start_ema();
-  /// Draws only what this rank owns, with the same values as Stage::init_weights().
+  /// Draws the weights that this rank owns, with the same values as Stage::init_weights().
   void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
-  /// Moves this rank's part of the fp32 masters of bf16 compute copies to the device, and frees the masters. Afterwards
-  /// this rank holds weights owned by other ranks only as compute copies.
+  /// Copies this rank's pieces of the stages' fp32 masters to tensors of their own on the device, and frees the
+  /// masters. Only for parameters with bf16 compute copies. Afterwards the rank has weights that other ranks own only
+  /// in bf16.
   void own_masters(const RankStages& stages);
   const std::vector<State>& states() const { return states_; }
 
  private:
+  /// Updates the EMA of `count` pieces from index `first` on.
   void average(std::size_t first, std::size_t count);
 
   AdamWOptions options_;

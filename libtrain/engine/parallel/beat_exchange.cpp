@@ -8,7 +8,7 @@ namespace titan::train {
 namespace {
 
 constexpr const char* kNews = "beat-news";
-// Each news item is a rank's number and one of these letters; the last item of a rank counts.
+// The news are a list of items: a rank's number, then one of these letters. A later item of a rank replaces an earlier.
 constexpr char kIsQuiet = ';', kBeatsAgain = '+', kHasLeft = 'L';
 
 std::string beat_key(int rank) { return "beat/" + std::to_string(rank); }
@@ -37,7 +37,7 @@ std::map<int, BeatExchange::News> BeatExchange::read_news(std::string_view text,
     int rank = -1;
     std::from_chars(text.data() + at, text.data() + end, rank);
     if (rank < 0 || rank >= world) continue;
-    // A rank that left stays in that state: a neighbour may report it as quiet later.
+    // Later items do not change that a rank has left: another rank may report it as quiet afterwards.
     const bool left = text[end] == kHasLeft || (news.contains(rank) && news[rank] == News::kLeaves);
     if (left)
       news[rank] = News::kLeaves;
@@ -49,7 +49,8 @@ std::map<int, BeatExchange::News> BeatExchange::read_news(std::string_view text,
   return news;
 }
 
-/// Keeps one item per rank in the news, unless another rank has added one meanwhile.
+/// If the news, `text`, are long, replaces them by one item per rank. Does nothing if another rank has added an item
+/// meanwhile.
 void BeatExchange::shorten(const std::string& text) {
   std::string last(1, kIsQuiet);
   for (const auto& [rank, news] : in_the_news_)
@@ -57,7 +58,7 @@ void BeatExchange::shorten(const std::string& text) {
   if (text.size() > last.size() + kSpareNews) store_->compareSet(kNews, text, last);
 }
 
-/// The next ranks of the ring that are not in the news.
+/// The next kNeighbours ranks of the ring that are not in the news.
 std::vector<int> BeatExchange::watched() const {
   std::vector<int> ranks;
   for (int step = 1; step < world_ && static_cast<int>(ranks.size()) < kNeighbours; ++step) {
@@ -98,7 +99,7 @@ std::vector<std::string> BeatExchange::operator()(const std::string& own, bool l
     std::string& value = values[static_cast<std::size_t>(rank)];
     if (what == News::kLeaves)
       value = kHasLeft;
-    else if (value.empty())  // otherwise its own beat is more informative
+    else if (value.empty())  // otherwise its beat was read just now
       value = neighbours_.contains(rank) ? neighbours_[rank].value : std::string(1, kIsQuiet);
   }
   values[static_cast<std::size_t>(rank_)] = own;

@@ -1,7 +1,8 @@
 #pragma once
-// Heartbeats over a store, at a cost per rank that does not grow with the number of ranks. Each rank reads the beats of
-// the next few ranks in a ring, and one "news" key: which ranks are quiet, beat again or leave. For ranks in the news,
-// their own beats are not read.
+// Exchanges heartbeats through a c10d store, at a cost per rank that does not grow with the number of ranks. A beat is
+// a value that a rank stores again and again, each time another one. Each rank reads the beats of the next 8 ranks in a
+// ring, and one key "news", which lists ranks that are quiet, beat again or leave. The beats of ranks in the news are
+// not read.
 #include <cstddef>
 #include <map>
 #include <string>
@@ -12,30 +13,31 @@
 
 namespace titan::train {
 
+/// A function object that a Heartbeat calls for each beat.
 class BeatExchange {
  public:
-  static constexpr int kNeighbours =
-      8;  ///< number of ranks watched: enough that the rank before a dead host notices all of its ranks
-  static constexpr int kQuietBeats = 3;  ///< unchanged beats after which a neighbour is reported as quiet
-  static constexpr std::size_t kSpareNews =
-      1024;  ///< bytes that the news may have beyond what is needed before rank 0 shortens it
+  static constexpr int kNeighbours = 8;  ///< number of ranks that a rank watches: all ranks of a dead host of 8 GPUs
+  static constexpr int kQuietBeats = 3;  ///< number of equal reads of a beat after which a rank is reported as quiet
+  static constexpr std::size_t kSpareNews = 1024;  ///< rank 0 shortens the news if it has this many superfluous bytes
 
   BeatExchange(c10::intrusive_ptr<c10d::Store> store, int rank, int world);
-  /// Creates the keys. Call it before any rank beats, since the news key must exist.
+  /// Creates this rank's key and the news key in the store. Call it on every rank before any rank beats.
   static void prepare(c10d::Store& store, int rank);
 
-  /// Stores this rank's beat, `own`, and returns the beats of all ranks in rank order. A rank that is neither watched
-  /// by this rank nor in the news has an empty beat; a quiet rank has the same beat as before. `leaving`: announces
-  /// that this rank leaves. Throws if the store is lost.
+  /// Stores this rank's beat, `own`, and returns the beats of all ranks, by rank. A quiet rank has the same beat as
+  /// before. A rank that leaves has "L". A rank that is neither watched by this rank nor in the news has an empty beat.
+  /// `leaving`: announces that this rank leaves. Throws if the store is lost.
   std::vector<std::string> operator()(const std::string& own, bool leaving);
 
  private:
   enum class News : char { kQuiet, kLeaves };
 
   std::vector<int> watched() const;
+  /// What the news say of each rank, without ranks that beat again.
   static std::map<int, News> read_news(std::string_view text, int world);
   void shorten(const std::string& text);
 
+  /// The last beat of a watched rank, and how many reads in a row have found it unchanged.
   struct Neighbour {
     std::string value;
     int unchanged = 0;

@@ -26,7 +26,7 @@ std::vector<Channel> pipeline_channels(int size) {
     add_both_ways(channels, one, (one + 1) % size, ChannelKind::kForward);
     add_both_ways(channels, one, (one + 1) % size, ChannelKind::kBackward);
   };
-  // Every second pair first, so that no rank waits for a chain of other ranks.
+  // First the pairs (0, 1), (2, 3), ..., then (1, 2), (3, 4), ...: so no rank waits for a chain of other ranks.
   for (int one = 0; one + 1 < size; one += 2) neighbours(one);
   for (int one = 1; one + 1 < size; one += 2) neighbours(one);
   if (size > 2) neighbours(size - 1);

@@ -1,11 +1,12 @@
 #pragma once
-// Point-to-point transfers over connections without tags: the first tensor sent is the first received, and an issued
-// operation blocks all later ones on the same connection.
+// Channels: connections for point-to-point transfers over a library without tags (NCCL). On one connection the first
+// tensor sent is the first received, and an operation blocks all later ones until it is done.
 //
-// So each channel goes in one direction between two ranks and carries one kind of transfer: operations in the other
-// direction, with other peers or of other kinds do not wait for it. Swaps, which both ranks start in the same way, use
-// one channel for both directions. All members of a group create its channels in the same order, before the first step,
-// and use each once at that time, since the first use may block the host until the other side uses it too.
+// So a channel goes in one direction between two ranks and carries one kind of transfer: transfers in the other
+// direction, with other ranks or of other kinds do not wait for it. A swap uses one channel for both directions, since
+// both ranks start it in the same way. All members of a group create its channels in the same order before the first
+// step. They also use each channel once at that time, since the first use may block the host until the peer uses it,
+// too.
 #include <cstdint>
 #include <vector>
 
@@ -13,13 +14,14 @@ namespace titan::train {
 
 /// What a group of ranks transfers.
 enum class FabricUse {
-  kPipeline,  ///< activations and gradients between neighbours of a pipeline (a ring), and between the first and last
-  kExchange,  ///< sums and copies among ranks of one stage: all-to-all (among all ranks or a few) and swaps
+  kPipeline,  ///< activations and gradients between consecutive ranks of a pipeline, the last and the first included
+  kExchange,  ///< gradients and weights among the ranks of one stage: all-to-all (among all ranks or a few) and swaps
 };
 
+/// What a channel carries: activations; their gradients; gradients and weights of a tied head; swaps (Fabric::swap).
 enum class ChannelKind { kForward, kBackward, kTied, kSwap };
 
-/// The kind of channel for a transfer with this tag. Not for swaps.
+/// The kind of channel for a pipeline's transfer with this tag (tags.h).
 ChannelKind channel_kind(std::uint64_t tag);
 
 struct Channel {
@@ -28,11 +30,11 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-/// All channels of a pipeline's group, in the order of creation. In this order, channels that share no rank can be
-/// created at the same time.
+/// All channels of a pipeline of `size` ranks, in the order of creation. The order lets pairs of ranks connect at the
+/// same time where they have no rank in common.
 std::vector<Channel> pipeline_channels(int size);
 
-/// The channel of two ranks that swap.
+/// The channel for swaps of two ranks.
 Channel swap_channel(int one, int other);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Creates the groups that carry tensors between ranks: Gloo, unless the device of the process provides its own fabrics.
+// The factory of fabrics: they use Gloo unless the device of the process provides its own.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -12,10 +12,11 @@
 
 namespace titan::train {
 
+/// What a factory needs to create this rank's member of a group.
 struct FabricRequest {
-  std::string name;  ///< "dp/0"
+  std::string name;  ///< for messages: "dp/0" is the data-parallel group of stage 0
   FabricUse use = FabricUse::kExchange;
-  int rank = 0, size = 1;                             ///< rank in the group; size is at least 2
+  int rank = 0, size = 1;                             ///< in the group; `size` is at least 2
   int global_rank = 0;                                ///< for messages
   c10::intrusive_ptr<c10d::Store> store;              ///< used only by this group; the same store for all members
   std::chrono::milliseconds init_timeout{300'000};    ///< timeout for connecting
@@ -24,13 +25,14 @@ struct FabricRequest {
   std::function<void()> look;
   /// Timeout of a transfer: comm.train_timeout_seconds, longer in the first step. Any thread.
   std::function<std::chrono::milliseconds()> patience;
-  /// Makes the same group over Gloo, for a fabric that is built on it. Call it at most once.
+  /// Creates the same group over Gloo, for a fabric that is built on it. Call it at most once.
   std::function<std::unique_ptr<Communicator>()> gloo;
 };
 
 using FabricMaker = std::function<std::unique_ptr<Fabric>(const FabricRequest&)>;
 
-/// Sets the factory of fabrics. Call it before connect(). Empty: Gloo. Not called for groups of one rank.
+/// Sets the factory of fabrics; empty: Gloo. Call it before connect(), which calls the factory for each group of
+/// several ranks.
 void use_fabrics(FabricMaker maker);
 const FabricMaker& fabric_maker();
 

@@ -18,7 +18,8 @@ namespace titan::train {
 
 using std::chrono::milliseconds;
 
-// Gloo's headers are older than the Gloo inside LibTorch: this code must not call gloo:: itself, only pass pointers on.
+// The Gloo headers are older than the Gloo inside LibTorch. So this code calls nothing of gloo:: itself; it
+// only passes pointers to c10d.
 struct GlooDevice::Impl {
   std::vector<std::shared_ptr<::gloo::transport::Device>> devices;
   std::string addresses;
@@ -39,9 +40,9 @@ std::shared_ptr<GlooDevice> GlooDevice::create(const std::vector<std::string>& a
 
 namespace {
 
-constexpr milliseconds kSlice{500};
-constexpr milliseconds kForEver = std::chrono::hours(24 * 365);  // Gloo's own timeout; its clock also counts while the
-                                                                 // process is stopped
+constexpr milliseconds kSlice{500};  // between two looks at the heartbeats
+// Gloo's own timeout is never used, since its clock also counts time in which the process is stopped.
+constexpr milliseconds kForEver = std::chrono::hours(24 * 365);
 
 bool is_timeout(const std::string& text) {
   return text.find("imed out") != std::string::npos || text.find("imeout") != std::string::npos;
@@ -50,7 +51,7 @@ bool is_timeout(const std::string& text) {
 /// A flat byte view, so that Gloo need not know the dtype.
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
 
-/// Keeps tensors that Gloo may still write to (after a wait was abandoned) until the process ends, which is soon.
+/// Keeps tensors alive until the process ends: after a wait was given up, Gloo may still write to them.
 void keep(std::vector<at::Tensor> tensors) {
   static ckpt::Mutex& mutex = *new ckpt::Mutex;
   static std::vector<std::vector<at::Tensor>>& kept = *new std::vector<std::vector<at::Tensor>>;
@@ -69,7 +70,7 @@ std::vector<std::int64_t> scaled(const std::vector<std::int64_t>& counts, std::i
 
 namespace {
 
-constexpr int kWatchTag = std::numeric_limits<std::int32_t>::max();  // nothing is ever sent with it
+constexpr int kWatchTag = std::numeric_limits<std::int32_t>::max();  // of a receive that ends only with an error
 
 /// The connections of a group.
 struct Link {
@@ -85,8 +86,8 @@ struct Link {
       watched->abort();
       watcher.join();
     }
-    // After a failure a worker thread may be in a collective until its timeout, and the destructor would join it. The
-    // process is about to end, so the group is leaked.
+    // After a failure a thread of Gloo may be in a collective until its timeout, and the destructor would wait for it.
+    // The process is about to end, so the group is leaked.
     if (failed) static_cast<void>(backend.release());
     backend.reset();
   }
@@ -96,7 +97,7 @@ struct Link {
 
 struct GlooCommunicator::Group {
   GlooGroupOptions options;
-  /// Timeout of operations that start now. Another thread may change it, since a lane may still be working then.
+  /// Timeout of operations that start now. Atomic, since the training thread changes it while a lane uses the group.
   std::shared_ptr<std::atomic<milliseconds>> timeout = std::make_shared<std::atomic<milliseconds>>(options.timeout);
   std::shared_ptr<Link> link = std::make_shared<Link>();
 
@@ -150,7 +151,7 @@ struct GlooCommunicator::Group {
     }
   }
 
-  /// Waits one slice; throws what the operation threw.
+  /// Waits up to kSlice, and returns whether the operation is done. Throws what the operation threw.
   static bool finished(c10d::Work& work) {
     try {
       work.wait(kSlice);
@@ -177,7 +178,8 @@ struct GlooCommunicator::Group {
     await(operation, std::move(work), std::move(tensors));
   }
 
-  /// A single wait instead of slices, since Gloo closes the connections when a wait times out.
+  /// Waits for a transfer. GuardedWait looks at heartbeats and timeout in another thread: waits in slices are
+  /// impossible, since Gloo closes the connections when the wait for a transfer times out.
   void await(const char* operation, const c10::intrusive_ptr<c10d::Work>& work, std::vector<at::Tensor> tensors) {
     const milliseconds patience = *timeout;
     bool done = false;
@@ -251,10 +253,10 @@ std::unique_ptr<GlooCommunicator> GlooCommunicator::create(const c10::intrusive_
   try {
     auto gloo = c10d::ProcessGroupGloo::Options::create(group->options.init_timeout);
     gloo->devices = device->impl().devices;
-    gloo->threads = 1;  // one operation at a time is all that a group does
+    gloo->threads = 1;  // a group runs one collective at a time
     group->link->backend =
         c10::make_intrusive<c10d::ProcessGroupGloo>(store, group->options.rank, group->options.size, gloo);
-    group->link->backend->setTimeout(kForEver);  // timeouts are implemented on this side, see RunningClock
+    group->link->backend->setTimeout(kForEver);  // timeouts are implemented here, with RunningClock
   } catch (const std::exception& error) {
     group->fail_to_start(error.what(), device->impl().addresses);
   }
@@ -330,7 +332,7 @@ void GlooCommunicator::recv_bytes(std::span<char> bytes, int src, std::uint64_t 
   std::memcpy(bytes.data(), host_bytes(tensor).data(), bytes.size());
 }
 
-// Uses its own memory, since an abandoned wait leaves one of Gloo's threads working on it.
+// Copies the values to a tensor, since after a wait was given up, a thread of Gloo may still write to its memory.
 template <typename Value>
 void GlooCommunicator::sum_values(std::span<Value> values, at::ScalarType type) {
   at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, type);
@@ -389,7 +391,7 @@ std::shared_ptr<const std::atomic<bool>> GlooCommunicator::watch(int peer) {
   link.watched = group_->open("recv").recv(nothing, peer, kWatchTag);
   link.watcher = std::thread([work = link.watched, nothing, closed] {
     try {
-      work->wait(kForEver);  // not shorter: Gloo closes the connections when a wait times out
+      work->wait(kForEver);  // without a timeout: Gloo closes the connections when the wait for a receive times out
     } catch (const std::exception&) {
       *closed = true;
     }

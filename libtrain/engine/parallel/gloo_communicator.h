@@ -1,5 +1,6 @@
 #pragma once
-// Communicator over c10d's Gloo backend on the CPU. The .cpp is the only file that includes ProcessGroupGloo.hpp.
+// Communicator over c10d's Gloo backend, for tensors in host memory. The .cpp is the only file that includes
+// ProcessGroupGloo.hpp.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -14,10 +15,10 @@
 
 namespace titan::train {
 
-/// The network device that the groups of a process share.
+/// Gloo's network device, which all groups of a process share.
 class GlooDevice {
  public:
-  /// Listens on these addresses of this host (choose_addresses) and tells them to peers.
+  /// Listens on these addresses of this host (choose_addresses()). Peers connect to them. \error CommError
   static std::shared_ptr<GlooDevice> create(const std::vector<std::string>& addresses);
   struct Impl;
   explicit GlooDevice(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -30,13 +31,13 @@ class GlooDevice {
 struct GlooGroupOptions {
   std::string name;                                                   ///< for messages
   int rank = 0, size = 1;                                             ///< in the group
-  std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< `timeout` is measured by RunningClock
-  std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; if null, errors do not name the dead rank
+  std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< to connect; of an operation (RunningClock)
+  std::shared_ptr<Heartbeat> heartbeat;  ///< every wait checks it; if null, errors do not name the dead rank
 };
 
 class GlooCommunicator : public Communicator {
  public:
-  /// Meets the other members (all call this with the same prefix in the store). \error CommError.
+  /// Connects this rank to the other members of a group. All call it with the same keys of the store. \error CommError
   static std::unique_ptr<GlooCommunicator> create(const c10::intrusive_ptr<c10d::Store>& store,
                                                   const std::shared_ptr<GlooDevice>& device, GlooGroupOptions options);
   ~GlooCommunicator() override;
@@ -55,13 +56,13 @@ class GlooCommunicator : public Communicator {
   std::string broadcast(const std::string& bytes, int root) override;
   void barrier() override;
 
-  /// A communicator over the same connections with another name and timeout. Both are used from one thread.
+  /// A communicator over the same connections, with another name and timeout. Only one thread may use the two.
   std::unique_ptr<GlooCommunicator> beside(std::string name, std::chrono::milliseconds timeout) const;
   /// Returns a function that sets the timeout of operations that start later. Any thread may call it.
   std::function<void(std::chrono::milliseconds)> deadline() const;
 
-  /// Returns a flag that becomes true when `peer` has died or its connection is closed, for code that waits for the
-  /// peer in another way. Call it once per group; it starts a thread.
+  /// Returns a flag that becomes true when `peer` has died or closed its connection, for a host that waits for a GPU,
+  /// not for Gloo. Starts a thread. Call it at most once per group.
   std::shared_ptr<const std::atomic<bool>> watch(int peer);
 
   /// Returns a function that closes the connections; operations of the group throw afterwards. The function may outlive

@@ -7,8 +7,8 @@ namespace titan::train {
 
 std::vector<std::string> hosts_of_ranks(Control& all) {
   const ckpt::LockOwner self = ckpt::this_process();
-  // Includes the host name: containers on one kernel may have different stores under one path. A digest, since every
-  // rank gets that of every other.
+  // The host name is included, since containers on one host may have different file systems under one path. A digest
+  // keeps the message short, since every rank receives that of every other.
   return all.all_gather(ckpt::digest_of(self.boot_id + "\n" + self.host).hex());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which ranks share a host.
+// Finds out which ranks share a host.
 #include <string>
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace titan::train {
 
-/// A host name for each rank, by rank. Collective. Ranks with equal names share one kernel and see each other's files
-/// at once.
+/// An id of each rank's host, by rank. Ranks with equal ids run on one operating system under one host name, so each
+/// sees files of the others at once. Collective. \error CommError
 std::vector<std::string> hosts_of_ranks(Control& all);
 
 }  // namespace titan::train

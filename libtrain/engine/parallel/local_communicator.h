@@ -4,7 +4,7 @@
 
 namespace titan::train {
 
-/// Collectives copy or do nothing; send and recv throw std::invalid_argument, since there is no peer.
+/// Collectives copy or do nothing. Sends and receives throw std::invalid_argument, since there is no peer.
 class LocalCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }

@@ -1,6 +1,6 @@
 #pragma once
-// What a rank is doing while it connects to its peers, and how a rank that leaves before all are connected tells the
-// others why.
+// For messages about a start that fails: what a rank is doing while it connects to its peers, and why another rank has
+// left before all were connected.
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -12,13 +12,16 @@
 
 namespace titan::train {
 
-/// Shared by the thread that connects and the thread that waits for it; thread-safe.
+/// What a rank is doing while it connects. The thread that connects sets it, the thread that waits reads it.
+/// Thread-safe.
 class Meeting {
  public:
-  /// `doing` completes "rank 1 was still ..."; `why` says what has not worked so far.
+  /// Sets what the rank is doing: `doing` completes "rank 1 was still ...", and `why` says what has failed so far.
   void now(const std::string& doing, const std::string& why = "");
+  /// `doing`, followed by `why` in parentheses.
   std::string text() const;
   void watch(std::shared_ptr<Heartbeat> heartbeat);
+  /// The heartbeat given to watch(); null before.
   std::shared_ptr<Heartbeat> heartbeat() const;
 
  private:
@@ -27,10 +30,10 @@ class Meeting {
   std::shared_ptr<Heartbeat> heartbeat_;
 };
 
-/// Tells the other ranks why this rank gives up its start. `word` is a sentence that names the rank; only the first one
-/// is kept. Does not throw.
+/// Tells the other ranks why this rank gives up its start. `word` is a sentence that names the rank. Only the sentence
+/// of the first rank that leaves is kept. Does not throw.
 void leave_word(c10d::Store& store, const std::string& word);
-/// The sentence of a rank that left; empty if none left. Throws if the store is lost.
+/// The sentence of the first rank that left; empty if none has left. Throws if the store is lost.
 std::string word_of_leaver(c10d::Store& store);
 
 }  // namespace titan::train

@@ -34,8 +34,8 @@ using std::chrono::milliseconds;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 constexpr milliseconds kGoodbye{5'000};
-// kSayAfter: when a slow connect is reported. kGone: after how long a rank without heartbeat counts as dead although no
-// operation has failed; long, since hosts are overloaded while hundreds of ranks start.
+// kSayAfter: time after which a slow start is reported. kGone: time without a heartbeat after which a rank counts as
+// dead during a start; long, since hosts are overloaded while hundreds of ranks start.
 constexpr milliseconds kSayAfter{10'000}, kGone{20'000};
 
 constexpr const char* kProcess = "process ";
@@ -46,14 +46,15 @@ milliseconds left_until(Clock::time_point deadline) {
   return std::max(kLeastOfStore, std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
 }
 
-/// The messages of all ranks that left.
+/// Stores `own` as the message of the first rank that left, unless there is one. Returns the stored message.
 std::string first_words(c10d::Store& store, const std::string& own) {
   return store.compareSet("why", std::string(), own);
 }
 
 std::string left_the_start(const std::string& word) { return "another rank left before all had met: " + word; }
 
-/// Fails if this rank number is taken: by a process of another run on the same port, or given twice.
+/// Throws CommError if another process has this rank number: the number was given twice, or the process belongs to
+/// another run on the same port.
 void claim_number(c10d::Store& store, const LaunchEnv& env) {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
@@ -81,7 +82,7 @@ std::vector<pid_t> processes(c10d::Store& store, int world) {
 void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_point deadline, Meeting& meeting) {
   const int world = options.env.world;
   RollCall roll(store, world);
-  // The store's host waits slightly longer than its peers, so that they can still ask it who is missing.
+  // Rank 0, which hosts the store, waits longer than its peers, so that they can still read who is missing.
   if (options.env.rank == 0) deadline += kLeastOfStore;
   std::vector<int> missing;
   meeting.now("waiting for the other ranks at " + master_text(options.env));
@@ -95,7 +96,8 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       throw CommError("the rendezvous at " + master_text(options.env) + " was lost while waiting for all ranks" +
                       absent + ": " + first_line(error.what()));
     }
-    // Near the deadline every rank gives up by itself, so that all name the missing ranks.
+    // In the last two seconds the message of another rank is ignored, so that every rank names the missing ranks
+    // itself.
     if (!word.empty() && Clock::now() + 2 * kLeastOfStore < deadline) throw CommError(left_the_start(word));
     if (!first && !missing.empty()) {
       const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " +
@@ -111,16 +113,16 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       roll.wait(kLeastOfStore);
       return;
     } catch (const std::exception&) {
-      // Either the slice has ended or the store is lost; the next iteration finds out.
+      // Either the wait has timed out or the store is lost. The next iteration finds out.
     }
   }
 }
 
-/// What must be closed in order, independent of who owns the communicators.
+/// What World::shutdown closes, in order.
 struct Session {
   StorePtr store;
   std::shared_ptr<Heartbeat> heartbeat;
-  std::shared_ptr<const std::atomic<bool>> next_is_gone;  ///< of the ring of ranks, where a device waits for peers
+  std::shared_ptr<const std::atomic<bool>> next_is_gone;  ///< the next rank has died; null if all fabrics use Gloo
   std::vector<std::function<void()>> closers;
   int rank = 0, world = 1;
   bool serves = false;
@@ -131,7 +133,7 @@ struct Session {
     heartbeat.reset();
     try {
       if (serves) {
-        // The store's host leaves last: a peer that still uses it would see a broken connection.
+        // The host of the store leaves last, since a peer that still uses the store would see a broken connection.
         std::vector<std::string> keys;
         for (int i = 1; i < world; ++i) keys.push_back(key("left", i));
         store->wait(keys, kGoodbye);
@@ -155,7 +157,7 @@ class Connector {
       return meet_and_group();
     } catch (const std::exception& error) {
       if (may_speak_) leave_word(*store_, (names_itself_ ? "" : rank_name(options_.env) + ": ") + error.what());
-      // The store ends with its host, and the others poll once a second for a message.
+      // If this process hosts the store, it waits: the others look for the message once a second.
       if (session_->serves) std::this_thread::sleep_for(2 * kLeastOfStore);
       throw;
     }
@@ -172,7 +174,7 @@ class Connector {
     world.dp_rank = env.rank % dp;
     session_ = std::make_shared<Session>();
     if (env.world > 1) meet();
-    // The first step takes longer: memory is touched for the first time, libraries choose kernels.
+    // The first step may take longer: memory is used for the first time, and libraries choose kernels.
     const milliseconds first = std::max(options_.init_timeout, options_.train_timeout);
     connect_all(world, first);
     if (options_.met) options_.met(*world.io);
@@ -191,7 +193,8 @@ class Connector {
       };
     world.shutdown = [session = session_, io = world.io.get()] {
       if (!session) return;
-      // Slow storage may delay a peer here, hence the longer timeout; a dead one is detected earlier by its heartbeat.
+      // The barrier has the timeout of checkpoint I/O, since slow storage may delay a peer. A dead peer is detected
+      // earlier, by its heartbeat.
       if (session->store) io->barrier();
       session->close();
     };
@@ -223,9 +226,9 @@ class Connector {
     beat.world = env.world;
     beat.store_on_rank_0 = !env.agent_store;
     beat.train_timeout = options_.train_timeout;
-    // News about a rank that is not watched takes a few beats.
+    // A rank learns of a rank that it does not watch a few beats later.
     if (env.world - 1 > BeatExchange::kNeighbours) beat.patience += (BeatExchange::kQuietBeats + 2) * beat.beat;
-    // Ranks of one launcher see each other's processes; with more ranks than neighbours, news takes several beats.
+    // Ranks of one launcher can look at each other's processes. This is used only where each rank watches all others.
     if (env.source == "titan" && env.world - 1 <= BeatExchange::kNeighbours)
       beat.ended = [pids = processes(*store_, env.world)](int rank) {
         return has_ended(pids[static_cast<std::size_t>(rank)]);
@@ -244,7 +247,8 @@ class Connector {
     return GlooDevice::create(*addresses);
   }
 
-  /// Two timeouts over one set of connections, since a full mesh limits the number of ranks.
+  /// Creates the groups of all ranks. `all` and `io` share connections, since connections between all ranks limit the
+  /// number of ranks.
   void connect_all(World& world, milliseconds first) {
     if (world.size == 1) {
       world.all = std::make_unique<LocalCommunicator>();
@@ -260,7 +264,8 @@ class Connector {
     if (options_.background_saves) world.save = gloo_group("save", world.rank, world.size, options_.io_timeout);
   }
 
-  /// The largest domain that does not span two nodes; nodes may have different numbers of ranks.
+  /// Sets World::node_ranks: the largest number of consecutive ranks that never span two nodes, even if nodes have
+  /// different numbers of ranks.
   void settle_nodes(World& world) {
     for (const std::string& ranks : world.all->all_gather(std::to_string(options_.env.local_world)))
       world.node_ranks = std::gcd(world.node_ranks, static_cast<std::uint32_t>(std::stoul(ranks)));
@@ -291,8 +296,9 @@ class Connector {
     return fabric_maker()(request);
   }
 
-  /// While a device waits for a peer, only the host can notice that the peer has died. The preceding rank in the ring
-  /// notices at once by its connection, the others through its news.
+  /// FabricRequest::look. While a device waits for a peer, only the host can notice that the peer has died. The rank
+  /// before the dead one notices it at once, since its connection closes; the others hear of it through that rank's
+  /// heartbeat.
   static std::function<void()> look_at(const std::weak_ptr<Session>& watched) {
     return [watched] {
       const std::shared_ptr<Session> session = watched.lock();
@@ -303,7 +309,7 @@ class Connector {
         LostRanks loss = heartbeat->explain(what, overdue);
         throw CommError(loss.text, std::move(loss.ranks));
       }
-      // A rank that leaves may have noticed another rank's failure; then that rank is named.
+      // A rank that leaves may do so because another rank has died. Then diagnose() names the dead one.
       if (!*session->next_is_gone && heartbeat->leaving().empty()) return;
       LostRanks loss = heartbeat->diagnose(what, /*timed_out=*/false, milliseconds(0));
       throw CommError(loss.text, std::move(loss.ranks));
@@ -335,11 +341,11 @@ class Connector {
   std::shared_ptr<Meeting> meeting_;
   Clock::time_point deadline_;
   StorePtr store_;
-  bool may_speak_ = false;     // the store is this run's, and this rank's number is confirmed
-  bool names_itself_ = false;  // errors of what is done now begin with this rank's name
+  bool may_speak_ = false;     // whether leave_word() may be called: the store is this run's, the rank number is ours
+  bool names_itself_ = false;  // whether errors of the present operation name this rank already
   std::shared_ptr<GlooDevice> device_;
   std::shared_ptr<Session> session_;
-  std::vector<std::function<void(milliseconds)>> deadlines_;  ///< of the groups of training
+  std::vector<std::function<void(milliseconds)>> deadlines_;  ///< set the timeouts of the groups that training uses
 };
 
 [[noreturn]] void end_by_signal(const LaunchEnv& env, const Meeting& meeting) {
@@ -396,7 +402,7 @@ World connect(const ConnectOptions& options) {
   }
   const auto meeting = std::make_shared<Meeting>();
   if (env.world == 1) return Connector(options, meeting).connect();
-  // Gloo writes to a dead peer's socket with writev: this must become a CommError instead of ending the process.
+  // A write of Gloo to a dead peer's socket must not end the process by SIGPIPE; it becomes a CommError.
   std::signal(SIGPIPE, SIG_IGN);
   quieten_c10d();
   // c10d's calls to a store that accepts connections but does not answer block forever, so they run in a thread that

@@ -12,24 +12,25 @@
 
 namespace titan::train {
 
+/// What connect() needs.
 struct ConnectOptions {
   LaunchEnv env;
   ckpt::Mesh mesh;
   std::chrono::milliseconds init_timeout{300'000};
   std::chrono::milliseconds train_timeout{100'000};
   std::chrono::milliseconds io_timeout{1'800'000};
-  bool background_saves = false;  ///< whether World::save is needed, which has connections of its own
-  bool node_groups = false;       ///< whether the groups within and between nodes are needed
+  bool background_saves = false;  ///< whether to create World::save
+  bool node_groups = false;       ///< whether to create World::node and World::between_nodes
   std::function<void(Control& all)>
-      met;  ///< runs once ranks have met, before a device's fabrics connect; an exception ends connect()
-  std::function<void(const std::string&)> say;  ///< gets one message about what a slow start waits for; may be empty
+      met;  ///< called once all ranks can communicate, before fabrics connect; an exception ends connect()
+  std::function<void(const std::string&)> say;  ///< called after 10 s with what the start waits for; may be empty
 };
 
-/// Connects this rank to its peers over Gloo, builds the groups of the mesh, and starts the heartbeat, which shows
-/// which rank is silent. A rank whose heartbeat stops for `train_timeout` ends any collective, also of the I/O group.
-/// World::shutdown ends within the I/O timeout plus a few seconds. \error CommError: why MASTER_ADDR or MASTER_PORT
-/// does not work, which ranks did not arrive within init_timeout or left, or that a stop signal came.
-/// std::invalid_argument if the mesh does not fit the world.
+/// Connects this rank to its peers, creates the groups of the mesh, and starts the heartbeat, which shows which rank
+/// has died. If a rank gives no heartbeat for `train_timeout`, every collective of another rank ends with CommError,
+/// even of World::io. World::shutdown ends within `io_timeout` plus a few seconds. \error CommError: why MASTER_ADDR or
+/// MASTER_PORT does not work; which ranks did not arrive within `init_timeout`, or left; or that a stop signal came.
+/// std::invalid_argument if the number of ranks is not that of the mesh
 World connect(const ConnectOptions& options);
 
 }  // namespace titan::train

@@ -50,7 +50,7 @@ std::vector<int> RollCall::missing(bool exact) {
   }
   std::vector<int> ranks;
   if (store_.check({kMissing})) ranks = decode(store_.get_to_str(kMissing));
-  // The rank that looks up may be dead, or a second behind.
+  // The stored answer may be old: the rank that looks up may be dead, or does so only once a second.
   const auto absent = static_cast<std::size_t>(world_ - store_.add(kCount, 0));
   return exact && ranks.size() != absent ? look_up() : ranks;
 }

@@ -1,6 +1,7 @@
 #pragma once
-// Which ranks have arrived at a start. Ranks count themselves in the store, and the last one notifies all. One rank
-// looks up for all others who is missing, so that calls to the store grow only linearly with the number of ranks.
+// Which ranks have arrived at a start. Each rank that arrives increments a counter in the store, and the last one sets
+// the key that all wait for. If ranks are missing, one rank looks up which, and stores the answer for the others: so
+// the number of calls to the store grows only linearly with the number of ranks.
 #include <chrono>
 #include <vector>
 
@@ -14,7 +15,7 @@ class RollCall {
 
   /// Records that `rank` has arrived. Each rank calls it once.
   static void arrive(c10d::Store& store, int rank, int world);
-  /// Returns when all have come. Throws after `timeout`, and when the store is lost.
+  /// Returns when all ranks have arrived. Throws after `timeout`, and if the store is lost.
   void wait(std::chrono::milliseconds timeout);
   /// The ranks that have not arrived, as last looked up by any rank; with `exact`, looked up now. Throws if the store
   /// is lost.
@@ -25,7 +26,7 @@ class RollCall {
 
   c10d::Store& store_;
   int world_;
-  bool asked_ = false, looks_up_ = false;  ///< looks_up_: this rank looks up for the others too
+  bool asked_ = false, looks_up_ = false;  ///< missing() was called; this rank looks up the answer for all ranks
 };
 
 }  // namespace titan::train

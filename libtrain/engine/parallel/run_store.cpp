@@ -30,9 +30,9 @@ c10::intrusive_ptr<c10d::Store> open_store(const LaunchEnv& env, bool serve, mil
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
   options.isServer = serve;
-  options.waitWorkers = false;  // c10d's own waiting would not say who is missing
+  options.waitWorkers = false;  // c10d's own wait would not say which ranks are missing
   options.timeout = timeout;
-  const bool launched = env.source == "titan";  // the launcher's socket listens before any rank begins
+  const bool launched = env.source == "titan";  // Titan's launcher opens the port before it starts the ranks
   if (serve && env.master_fd >= 0) options.masterListenFd = env.master_fd;
   if (serve && !options.masterListenFd) {
     const auto fd = listen_on_master_port(env);
@@ -86,7 +86,7 @@ std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std
   if (!env.agent_store || env.world == 1) return ask();
   const std::string mine = env.rank == 0 ? ask() : "";
   quieten_c10d();
-  // In a thread that can be abandoned: a store that accepts connections but does not answer blocks forever.
+  // In a detached thread: a call to a store that accepts connections but does not answer blocks forever.
   std::promise<std::string> promise;
   std::future<std::string> word = promise.get_future();
   std::thread([env, timeout, mine, promise = std::move(promise)]() mutable {

@@ -1,5 +1,5 @@
 #pragma once
-// Reusable receive buffers.
+// A pool of buffers for received tensors.
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -11,6 +11,7 @@ class BufferPool {
   /// A contiguous, uninitialised tensor. Its memory returns to the pool when the last tensor that shares it is
   /// destroyed.
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
+  /// The number of buffers, free and in use.
   std::size_t size() const { return buffers_.size(); }
 
  private:

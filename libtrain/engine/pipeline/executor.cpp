@@ -15,7 +15,7 @@
 namespace titan::train {
 namespace {
 
-// Number of gradients in transit, per stage.
+// Maximum number of activation gradients in transit, per stage.
 constexpr std::size_t kGradientsUnderWay = 2;
 
 template <typename T>
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> ranks_of_stages(const recipe::RunPlan& plan, const Sc
   return ranks;
 }
 
-/// The documents in the form that `stage` needs.
+/// The documents of a micro-batch, with the RoPE rotations of `stage`.
 Documents documents_for(const Stage& stage, const MicroBatch& batch) {
   std::vector<std::vector<std::int64_t>> starts;
   for (const SampleMarks& marks : batch.marks) starts.push_back(marks.starts);
@@ -129,7 +129,7 @@ void Executor::backward(const Held& held, std::uint32_t local, std::vector<Weigh
     if (!transfers_.is_here(stage.index() + 1)) transfers_.settle({stage.index() + 1, local, false});
   }
   held.gradients->begin(sums_of(held, out), share_.at(local), later);
-  // If W comes later, ranks without the micro-batch skip it, and no gradients are sent before it.
+  // If weight gradients are computed later (action W), after_backward() is called then, not here.
   StagePass::OnSegment after;
   if (later == nullptr) after = [&](std::size_t) { after_backward(stage, local, out); };
   at::Tensor grad = flight.pass.backward(std::move(seed), after);
@@ -148,7 +148,7 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
 
 void Executor::before_use(const Stage& stage, std::size_t segment) {
   if (!exchange_ || !exchange_->beside()) return;
-  // The parameters of a segment are sent as one part.
+  // All parameters of a segment belong to one part of the exchange, so waiting for one of them is enough.
   const StepClock::In waiting(clock_, &StepTimes::gather);
   exchange_->await_weights(stage.index(), stage.own_parameters(segment).front());
 }
@@ -259,8 +259,9 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
   StageTransfers transfers(transfers_, {{0, count, 1, {}}, {rows, seq_len, plan_.dims.dim}, type_of(plan_)});
   const Node block = dp_block(count, plan_.mesh.dp, static_cast<std::uint32_t>(world_.dp_rank));
   const std::uint32_t most = (count + plan_.mesh.dp - 1) / plan_.mesh.dp;
-  // Ranks with several stages pass as many batches as there are ranks through each stage: a single batch would return
-  // to a rank only after it had been on every other one. All ranks call goes_on at the same batches.
+  // If ranks have several stages, they pass `window` batches through one stage before they go to the next stage. With a
+  // single batch, a rank would wait until the batch had been on all other ranks. goes_on() is called at the same
+  // batches on all ranks.
   const std::uint32_t window = plan_.stage_cuts.size() >= plan_.mesh.pp ? plan_.mesh.pp : 1;
   bool whole = true;
   for (std::uint32_t begin = 0; begin < most && whole; begin += window) {

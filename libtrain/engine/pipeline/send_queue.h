@@ -1,5 +1,5 @@
 #pragma once
-// Sends in progress, with their tensors, which must stay alive.
+// The sends in progress of one rank. It keeps their tensors alive.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,11 +12,11 @@ namespace titan::train {
 
 class SendQueue {
  public:
-  /// Sends `tensor` under `tag`. \error CommError; so do settle() and keep_newest()
+  /// Starts to send `tensor` to rank `to` of `group`. \error CommError, as the functions below
   void send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag);
-  /// Waits for the send under `tag` and removes it. Does not block if the receiver has answered already.
+  /// Waits for the send with this tag and frees its tensor.
   void settle(std::uint64_t tag);
-  /// Waits for the oldest sends until only `count` are left.
+  /// Waits for the oldest sends, and frees their tensors, until only `count` are left.
   void keep_newest(std::size_t count);
   std::size_t size() const { return sends_.size(); }
 

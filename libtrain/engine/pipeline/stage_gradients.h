@@ -1,5 +1,6 @@
 #pragma once
-// Adds the gradients of one stage and micro-batch to the canonical sums, each as soon as it is computed.
+// Adds the gradients of one stage, micro-batch by micro-batch, to the canonical sums (TreeSum), each as soon as it is
+// computed.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -13,8 +14,8 @@ namespace titan::train {
 
 class StageGradients final : public GradientSink {
  public:
-  /// From now on gradients belong to `micro_batch` and go into `sums`, which has one entry per parameter of the stage.
-  /// Weight products go to `later`, if given, until multiply() computes them.
+  /// From now on gradients belong to `micro_batch` and are inserted into `sums`, which has one entry per parameter of
+  /// the stage. If `later` is given, weight products are not computed but appended to it, for multiply().
   void begin(std::span<TreeSum> sums, std::uint32_t micro_batch, std::vector<WeightProduct>* later = nullptr) {
     sums_ = sums;
     micro_batch_ = micro_batch;
@@ -30,9 +31,8 @@ class StageGradients final : public GradientSink {
   void note_balance(at::Tensor loss) override { balance_.push_back(std::move(loss)); }
   /// Returns and removes the load-balancing losses given to note_balance().
   std::vector<at::Tensor> take_balance() { return std::exchange(balance_, {}); }
-  /// Computes and inserts the gradients of `products`, in the order in which the backward gave them: last layer first.
-  /// Call begin() for their micro-batch before. Frees the operands of each product once it is computed, then calls
-  /// after().
+  /// Computes `products` in order and inserts the results; begin() must have set their micro-batch. After each product
+  /// it frees the operands and calls after().
   template <typename After>
   void multiply(std::vector<WeightProduct> products, const After& after) {
     std::ranges::reverse(products);

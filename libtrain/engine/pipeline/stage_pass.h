@@ -18,18 +18,19 @@ class StagePass {
       : stage_(stage), gradients_(gradients), documents_(std::move(documents)) {}
 
   using OnSegment = std::function<void(std::size_t segment)>;
-  /// Runs the segments one by one, and calls before(segment), if given, before each. Returns the output of the last
-  /// segment, detached from the graph.
+  /// Runs the segments one by one. Calls before(segment), if given, before each. Returns the output of the last
+  /// segment, detached from the autograd graph.
   at::Tensor forward(const at::Tensor& input, const OnSegment& before = {});
-  /// Runs the segments backward, each in a graph of its own that is freed with the segment. `grad` is the gradient of
-  /// the output. After each segment, its parameters' gradients are given to the StageGradients, and after(segment) is
-  /// called. Returns the gradient of the input, undefined if the input is tokens.
+  /// Runs the segments backward, last first. `grad` is the gradient of the output. Each segment has an autograd graph
+  /// of its own, which is freed after the segment. The gradients of a segment's parameters go to the StageGradients;
+  /// then after(segment) is called, if given. Returns the gradient of the input; undefined if the input is tokens.
   at::Tensor backward(at::Tensor grad, const OnSegment& after = {});
 
  private:
+  /// What the forward of a segment keeps for the backward.
   struct Kept {
-    at::Tensor input;   ///< a leaf that requires grad; tokens for the embedding
-    at::Tensor output;  ///< undefined if the forward is recomputed
+    at::Tensor input;   ///< an autograd leaf that requires grad; tokens for the embedding
+    at::Tensor output;  ///< with its graph; undefined if the backward recomputes the segment
   };
   const Stage& stage_;
   StageGradients& gradients_;

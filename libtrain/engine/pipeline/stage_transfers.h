@@ -17,10 +17,10 @@
 
 namespace titan::train {
 
-/// A tensor for `stage`: its input, or the gradient of its output.
+/// Identifies a tensor for `stage`: its input, or (if `backward`) the gradient of its output.
 struct TransferPlace {
   std::uint32_t stage = 0;
-  std::uint32_t micro_batch = 0;  ///< its index within Form::share
+  std::uint32_t micro_batch = 0;  ///< number within Form::share
   bool backward = false;
   auto operator<=>(const TransferPlace&) const = default;
 
@@ -32,31 +32,34 @@ class StageTransfers {
  public:
   /// Which micro-batches are transferred, and the shape and type of their tensors.
   struct Form {
-    Share share;                       ///< global numbers of the micro-batches
+    Share share;                       ///< the micro-batches of the step that this rank computes
     std::vector<std::int64_t> shape;   ///< of each tensor
     at::ScalarType type = at::kFloat;  ///< of each tensor
   };
 
-  /// `rank_of`: the pipeline rank of each stage. `world` must outlive it. Throws std::length_error where there
-  /// are more stages and micro-batches than tags.
+  /// `rank_of` is the pipeline rank of each stage. `world` must outlive this object. \error std::length_error if there
+  /// are not enough tags for the stages and micro-batches
   StageTransfers(const World& world, std::vector<std::uint32_t> rank_of, Form form);
   /// Transfers of another form between the same stages.
   StageTransfers(const StageTransfers& like, Form form) : StageTransfers(like.world_, like.rank_of_, std::move(form)) {}
 
+  /// Whether `stage` is on this rank.
   bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
-  /// Starts to receive what another rank sends for `place`.
+  /// Starts to receive the tensor for `place` from another rank.
   void post_receive(const TransferPlace& place);
-  /// Whether `place` was posted, so that take() may wait.
+  /// Whether the tensor for `place` comes from another rank, so that take() may wait.
   bool is_posted(const TransferPlace& place) const;
-  /// The tensor for `place`. \error CommError naming both stages if it does not arrive
+  /// Returns the tensor for `place`, and waits for it if it comes from another rank. \error CommError, naming both
+  /// stages, if it does not arrive
   at::Tensor take(const TransferPlace& place);
-  /// Provides the tensor for `place`: directly if its stage is on this rank, otherwise for send().
+  /// Stores the tensor for `place`: for take() if its stage is on this rank, otherwise for send().
   void hand_over(const TransferPlace& place, at::Tensor tensor);
-  /// Sends what was handed over for `place`. \error CommError, as the waits below
+  /// Starts to send what hand_over() stored for `place`. \error CommError, as the functions below
   void send(const TransferPlace& place);
-  /// Waits until the input that was sent for `place` has arrived. Does not block if its receiver has answered.
+  /// Waits until what was sent for `place` has arrived, and frees it. Does not block once the receiver has sent back
+  /// the gradient.
   void settle(const TransferPlace& place);
-  /// Waits for the oldest inputs (or gradients) in transit until only `count` are left.
+  /// Waits for the oldest gradients (`backward`) or inputs that this rank sends, until only `count` are in transit.
   void keep_newest(bool backward, std::size_t count) { sends(backward).keep_newest(count); }
 
  private:

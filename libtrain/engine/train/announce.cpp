@@ -22,7 +22,7 @@
 namespace titan::train {
 namespace {
 
-// The environment that bits depend on. With a device of its own, the host does not matter.
+// The environment on which bits depend. On a GPU the host matters only by its LibTorch.
 ckpt::Settings runtime_environment(int threads, recipe::CpuGemm gemm) {
   if (!device().place().is_cpu()) return ckpt::with_rows({{"torch", torch_version()}}, device().environment());
   ckpt::Settings rows = {{"blas", blas_name()},
@@ -69,14 +69,14 @@ void announce(RunState& run) {
   for (const std::string& warning : run.plan().warnings) log_warn(warning);
   for (const std::string& warning : run.start.dataset->warnings()) log_warn(warning);
   const LaunchEnv& env = run.options.env;
-  if (env.source != "titan")  // our launcher has said it
+  if (env.source != "titan")  // Titan's launcher has already given this warning
     if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world));
         !line.empty())
       log_warn(line);
   for (const recipe::Change& change : run.start.continuation.changes)
     log_warn("changed: " + recipe::change_line(change));
   if (const ckpt::LrPreview* chosen = run.start.continuation.chosen())
-    log_warn("LR policy " + recipe::preview_line(*chosen));  // its warnings follow below
+    log_warn("LR policy " + recipe::preview_line(*chosen));  // the next line logs its warnings
   for (const std::string& warning : run.start.continuation.warnings) log_warn(warning);
   if (!run.start.continuation.same_data.empty()) log_info(run.start.continuation.same_data);
   if (const std::string line = recipe::model_source_line(run.start.loaded); !line.empty()) log_info("model: " + line);

@@ -18,7 +18,7 @@ namespace {
 
 using ckpt::Status;
 
-// Rank 0 keeps them in memory, since their folder may be gone before the next save.
+// Rank 0 reads the files that came with the model, since their folder may be gone at the next save.
 Status take_model_files(RunState& run) {
   run.model_files.reset();
   if (!run.root()) return ckpt::ok_status();
@@ -36,7 +36,7 @@ Status take_model_files(RunState& run) {
   return ckpt::ok_status();
 }
 
-// The tokenizer of the data replaces another one that came with the weights or the checkpoint.
+// Adds the tokenizer of the data to the model's files. It replaces one that came with the weights or the checkpoint.
 Status take_data_tokenizer(RunState& run) {
   TITAN_ASSIGN_OR_RETURN(const DataTokenizer tokenizer,
                          tokenizer_of_data(reading_tokens(run.start.loaded.config, run.start.texts)));
@@ -54,13 +54,14 @@ Status take_data_tokenizer(RunState& run) {
   return ckpt::ok_status();
 }
 
-// Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
+// The seed of a new run. It has 63 bits, so that it can be given as debug.seed, too.
 std::uint64_t draw_seed(const recipe::Config& config) {
   if (config.debug.seed) return static_cast<std::uint64_t>(*config.debug.seed);
   return ckpt::random_number() >> 1;
 }
 
-// If the data cannot be read, an older step would fail in the same way: the step is not damaged.
+// Throws an error of prepare_start() on all ranks. The run must not fall back to an older step then, since the step is
+// not damaged and the error would be the same.
 void check_prepared(RunState& run, const Status& status) {
   const Status agreed = agree(*run.world.io, status);
   if (!agreed.ok()) run.start.decision.may_fall_back = false;
@@ -69,7 +70,8 @@ void check_prepared(RunState& run, const Status& status) {
 
 }  // namespace
 
-// The launcher chose without holding the lock, so its decision is made again; the threads that it chose are kept.
+// The launcher has made the same decision, to choose the number of threads. But it did not hold the lock, so the
+// decision is made again; the number of threads stays.
 void choose_start(RunState& run) {
   run.forget_start();
   run.on_root([&]() -> Status {
@@ -120,8 +122,9 @@ void settle(RunState& run) {
   run.inputs.say = [](const std::string& line) { log_info(line); };
   if (run.root()) status = prepare_start(run.inputs, run.permission, start);
   if (run.root() && status.ok() && start.dataset) status = take_data_tokenizer(run);
-  check_prepared(run, status);  // before the others read what it did not
-  // One rank reads the data completely, and 64 blocks of each file; the others two blocks, and more if these differ.
+  check_prepared(run, status);  // if rank 0 failed, the other ranks read nothing
+  // Rank 0 reads the data completely, and computes digests of 64 blocks of each file. The other ranks compare two
+  // blocks, and more if these differ.
   const std::string checked =
       run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->known()) : "", 0);
   if (!run.root()) {
@@ -136,15 +139,14 @@ void settle(RunState& run) {
   if (start.stored) {
     check(start.dataset->continue_from(run.progress.data));  // the same on all ranks
     run.progress.data.samples_per_epoch =
-        start.dataset->samples_per_epoch();  // of whole documents in the order of before
-    // An epoch that starts because of a change is logged as a new one, and so is epoch 0 of data that start over.
-    // Earlier epochs, which sets of a mixture have passed by themselves, were never epochs of the whole mixture.
+        start.dataset->samples_per_epoch();  // depends on the order of documents, which continue_from() has set
+    // The next epoch to log. If data start over or have changed, their first epoch is logged as a new one.
     run.progress.next_epoch = start.continuation.fresh_data
                                   ? run.progress.data.first_epoch
                                   : std::max(run.progress.data.first_epoch, ckpt::last_epoch(start.stored->data) + 1);
   }
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
-  // A file in the folder must not set a command that another user's start would run.
+  // `resolved` is written to the run folder, and a start by another user must not run a command that it reads there.
   run.resolved.checkpoint.on_publish.reset();
   check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The loss of a stored model on rows of tokens, computed in one process, for a model saved on any layout.
+// Evaluates a stored model: its loss on rows of tokens, computed in one process, whatever layout it was saved on.
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -14,18 +14,20 @@ struct NameRules;
 
 namespace titan::train {
 
+/// The result of evaluate().
 struct EvaluationReport {
   std::uint64_t rows = 0, tokens = 0;
   std::uint64_t predictions = 0;  ///< number of predicted tokens: every token of a row except the first
-  double loss = 0;                ///< nats per prediction; meaningless without predictions
+  double loss = 0;                ///< mean in nats per predicted token; undefined if there are none
 };
 
 /// Takes the logits of one row, fp32 [T, vocabulary], in row order.
 using LogitsSink = std::function<ckpt::Status(std::span<const float> row)>;
 
-/// Computes in float32 with `threads` threads; weights of other types are widened or rounded to it. `sink` may be
-/// empty. `rules` map the names of the weights. \error kIncompatible (weights that are not those of `dims`), kInvalid
-/// (token ids), kCorrupt, kFailed, or the sink's
+/// Computes the loss of `source`, a model of dimensions `dims`, on `rows`. Computes in fp32 with `threads` threads;
+/// weights of other types are converted. `rules` map the names of the weights to Titan's. `sink` may be empty. \error
+/// kIncompatible (weights that are not those of `dims`), kInvalid (a token id outside the vocabulary), kCorrupt,
+/// kFailed, the errors of `sink`
 ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const TokenRows& rows, int threads, const LogitsSink& sink,
                                         const recipe::NameRules& rules);

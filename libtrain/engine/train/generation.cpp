@@ -23,13 +23,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The model and the text so far.
+/// A model and the text that it has read so far.
 class Writer {
  public:
   Writer(const Stage& stage, std::int64_t layers, bool kv_cache)
       : stage_(stage), cache_(static_cast<std::size_t>(layers)), kv_cache_(kv_cache) {}
 
-  /// The next-token logits after `more` is appended to the text so far, fp32 [V], on the host.
+  /// Appends `more` to the text and returns the logits of the next token, fp32 [V], on the host.
   at::Tensor next(const std::vector<std::int64_t>& more) {
     if (kv_cache_) return logits_of(stage_.extend(tokens_of(more), cache_));
     text_.insert(text_.end(), more.begin(), more.end());

@@ -1,5 +1,6 @@
 #pragma once
-// Generates tokens after a prompt with a stored model, in one process, for a model saved on any layout.
+// Generates text with a stored model: new tokens after a prompt, in one process, whatever layout the model was saved
+// on.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -14,18 +15,21 @@ struct ModelDims;
 
 namespace titan::train {
 
+/// What to generate, and how.
 struct GenerationOptions {
   std::vector<std::int64_t> prompt;  ///< not empty; ids in the vocabulary
   std::uint64_t most = 0;            ///< maximum number of new tokens
   SamplingSettings sampling;
-  std::vector<std::int64_t> ends;  ///< stop tokens; they are not part of the text
-  bool kv_cache = true;            ///< false: every new token recomputes all earlier tokens
-  bool bf16 = false;               ///< true: computes in bfloat16, else in float32
+  std::vector<std::int64_t> ends;  ///< stop tokens: generation ends before the first of them
+  bool kv_cache = true;            ///< false: all earlier tokens are recomputed for every new token
+  bool bf16 = false;               ///< compute in bf16 instead of fp32
   int threads = 1;
 };
 
+/// Why generation ended: after GenerationOptions::most tokens, at a stop token, or because the listener returned false.
 enum class GenerationEnd { kMost, kEndToken, kListener };
 
+/// The result of generate().
 struct GenerationReport {
   std::vector<std::int64_t> tokens;  ///< new tokens
   GenerationEnd end = GenerationEnd::kMost;
@@ -33,14 +37,15 @@ struct GenerationReport {
          rest_s = 0;  ///< seconds to read weights, then to the first new token, then to the last one
 };
 
-/// Called with each new token at once. Returns false to stop.
+/// Called with each new token as soon as it is known. Returns false to end the generation.
 using TokenListener = std::function<bool(std::int64_t token)>;
-/// Called when the weights are loaded, before the first token. The returned CancelToken is polled between tokens and
-/// can stop the text.
+/// Called once, after the weights are loaded and before the first token. The CancelToken that it returns is checked
+/// before each token.
 using TokenGate = std::function<ckpt::CancelToken()>;
 
-/// Generates. `rules` map the names of the weights. \error kIncompatible (weights that do not fit `dims`), kCorrupt,
-/// kFailed (non-finite logits), kInterrupted, kTerminated; tokens already passed to the listener remain valid
+/// Generates tokens with `source`, a model of dimensions `dims`. `rules` map the names of the weights to Titan's.
+/// `gate` may be empty. \error kIncompatible (weights that do not fit `dims`), kCorrupt, kFailed (non-finite logits),
+/// kInterrupted, kTerminated. Tokens that the listener got before an error are valid
 ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const GenerationOptions& options, const TokenListener& listener,
                                         const TokenGate& gate, const recipe::NameRules& rules);

@@ -18,7 +18,7 @@ namespace {
 /// Median seconds of `work`, after two warm-up rounds.
 double seconds_of(const std::function<void()>& work) {
   constexpr int kWarm = 2, kRounds = 7;
-  // A device may only have started the work until a later value is read.
+  // A GPU's work is done only when a value computed after it has been read.
   const at::Tensor after = at::zeros({1}, device().options(at::kDouble));
   std::vector<double> seconds;
   for (int round = 0; round < kWarm + kRounds; ++round) {

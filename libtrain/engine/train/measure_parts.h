@@ -1,5 +1,5 @@
 #pragma once
-// Measures the compute times of embedding, one layer and head, for the stage cost model.
+// Measures the compute times of the embedding, one layer and the head, from which a plan estimates the times of stages.
 #include "libtrain/job/host/measured_costs.h"
 
 namespace titan::recipe {
@@ -8,7 +8,8 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// Forward and backward times of one micro-batch as in `plan`, on `threads` threads: medians of a few rounds.
+/// The time of forward plus backward of each part, in seconds, for one micro-batch of `plan` on `threads` threads: the
+/// median of 7 rounds.
 PartTimes measure_parts(const recipe::RunPlan& plan, int threads);
 
 }  // namespace titan::train

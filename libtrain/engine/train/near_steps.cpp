@@ -25,7 +25,7 @@ Status make_seen(ckpt::Fs& fs, const std::string& folder, const std::string& wor
   return ckpt::write_new_file(fs, path, std::as_bytes(std::span(word)));
 }
 
-// A folder of the same name on another host is another folder.
+// Checks that this rank sees in `folder` what rank 0 has written: on another host the same path may be another folder.
 Status find_seen(RunState& run, const std::string& folder, const std::string& word) {
   const auto found = ckpt::read_file(run.fs, ckpt::join_path(folder, ckpt::kNearSeen), kSeenBytes);
   if (found.ok() && std::ranges::equal(*found, std::as_bytes(std::span(word)))) return ckpt::ok_status();
@@ -36,7 +36,7 @@ Status find_seen(RunState& run, const std::string& folder, const std::string& wo
       .with_hint("name a folder that all hosts of the job share, or leave checkpoint.near out");
 }
 
-// Steps that only the near folder has, oldest first.
+// Steps up to the one to resume from that the near folder has and the run folder lacks, oldest first.
 std::vector<std::uint64_t> not_durable(RunState& run) {
   std::vector<std::uint64_t> steps;
   const auto near = ckpt::list_steps(run.fs, run.near_folder), own = ckpt::list_steps(run.fs, run.checkpoint_dir);

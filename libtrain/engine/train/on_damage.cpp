@@ -13,7 +13,7 @@ namespace titan::train {
 
 using ckpt::Status;
 
-// A second reader confirms what the first one found, as after a load.
+// Rank 0 reads the step. If it finds damage, rank 1 reads the step too.
 void prove_last_step(RunState& run) {
   const Status first =
       agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.decision.path, run.start.id, run.inputs.stop)
@@ -57,7 +57,8 @@ void pass_over(RunState& run, const Status& error) {
   run.watch.forget();
 }
 
-// One rank reads manifest and JSON members for all; the save that replaces such a step checks again.
+// The second rank reads what the first one had loaded: its leaves, not the manifest and the JSON members. A save that
+// replaces a damaged step checks the damage again.
 void confirm_damage(RunState& run, const Status& error) {
   const std::optional<int> first = first_rank(*run.world.io, run.lost.met_here);
   run.lost.met_here = false;

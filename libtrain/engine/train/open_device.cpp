@@ -22,11 +22,11 @@ Status open_device(const CudaModule& module, const recipe::Config& config, int i
   if (door == nullptr)
     return ckpt::invalid("libtitan_cuda.so is older than titan-train: it makes no device")
         .with_hint("build both together: cmake --build build");
-  // The device's switches are set after the host's, which are set once.
+  // First the switches of the host: make_device() changes some of them for the GPU.
   setup_determinism(threads);
   DeviceModule* const maker = door();
   try {
-    use_device(maker->make_device(settings).release());  // outlives all tensors
+    use_device(maker->make_device(settings).release());  // never destroyed, so it outlives all tensors
   } catch (const std::exception& error) {
     return library_failure("GPU " + std::to_string(index) + " of this host cannot be used", error.what())
         .with_hint("look at nvidia-smi: is another process on it?");

@@ -1,5 +1,5 @@
 #pragma once
-// Makes a GPU the device of this process, through the CUDA module.
+// Makes a GPU the device of this process.
 #include "ckpt/base/result.h"
 #include "libtrain/job/host/cuda_module.h"
 
@@ -9,9 +9,9 @@ struct Config;
 
 namespace titan::train {
 
-/// Call it before the first tensor and before connect(). Afterwards device() is GPU `index` of this host, and the
-/// module creates the fabrics. \error kInvalid: training.attention does not fit, or the module lacks a function;
-/// kFailed: CUDA's error
+/// Sets up determinism with `threads` computing threads, makes GPU `index` of this host device(), and lets `module`
+/// create the fabrics. Call it before the first tensor is created and before connect(). \error kInvalid: a setting does
+/// not fit (training.attention, CUBLAS_WORKSPACE_CONFIG), or the module lacks a function; kFailed: CUDA's error
 ckpt::Status open_device(const CudaModule& module, const recipe::Config& config, int index, int threads);
 
 }  // namespace titan::train

@@ -15,7 +15,7 @@ void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool
     word.decision = {StartMode::kResume, path};
     auto reader = ckpt::CheckpointReader::open(run.fs, path);
     const std::string durable = ckpt::join_path(run.checkpoint_dir, ckpt::base_name(path));
-    if (!reader.ok() && durable != path) {  // the near folder may have lost it
+    if (!reader.ok() && durable != path) {  // the step may be gone from the near folder
       word.decision.path = durable;
       reader = ckpt::CheckpointReader::open(run.fs, durable);
     }

@@ -1,5 +1,8 @@
 #pragma once
 // Everything that one rank of a run holds from its start to its end.
+//
+// The near folder (checkpoint.near) is a fast folder in which saves are written first. A thread copies each step from
+// it to the run folder. A step is durable when it is in the run folder.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -28,27 +31,27 @@
 
 namespace titan::train {
 
-/// What only rank 0 has; empty on other ranks. Each member is destroyed before those above it. `files` holds the run
-/// lock.
+/// What only rank 0 has: it writes the run folder. Empty on other ranks. Each member is destroyed before those above
+/// it.
 struct House {
-  std::unique_ptr<RunFiles> files;
+  std::unique_ptr<RunFiles> files;    ///< logs and other files; holds the lock of the run
   std::unique_ptr<PublishHook> hook;  ///< only if a publish command is set
   std::unique_ptr<ckpt::Retention> retention;
   std::unique_ptr<NearTier> near;  ///< only with checkpoint.near
 };
 
-/// Steps that a start does not resume from.
+/// Steps from which a start does not resume.
 struct LostSteps {
-  std::set<std::uint64_t> damaged;     ///< found damaged while loading
-  std::set<std::uint64_t> unreadable;  ///< skipped, since neither of two ranks could read some part of them
-  std::set<std::uint64_t> near;        ///< steps of the near folder that are damaged or unreadable
-  bool met_here = false;               ///< this rank found damage in what it loaded last
+  std::set<std::uint64_t> damaged;     ///< steps of the run folder in which loading found damage
+  std::set<std::uint64_t> unreadable;  ///< steps of the run folder of which two ranks could not read the same place
+  std::set<std::uint64_t> near;        ///< steps of the near folder that are damaged or unreadable, or were copied
+  bool met_here = false;               ///< whether this rank found damage in the last load
 };
 
 /// The objects that compute and save on this rank, from the end of the start to the end of the run.
 struct RankEngine {
-  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the plan's parameters, computed once
-  std::vector<std::uint32_t> makers;              ///< ranks that create the shard files, see ckpt::Snapshot
+  std::shared_ptr<const ckpt::Ownership> owners;  ///< which rank owns which leaves
+  std::vector<std::uint32_t> makers;              ///< the ranks that create shard files, see ckpt::Snapshot
   std::unique_ptr<RankStages> stages;
   std::unique_ptr<ShardedAdamW> optimizer;
   std::unique_ptr<Executor> executor;
@@ -56,17 +59,17 @@ struct RankEngine {
   std::unique_ptr<Checkpointer> checkpointer;
 };
 
-/// How far training is. Changes with each step, and is reset as a whole when training returns to a checkpoint.
+/// The position of training. Changes with each step, and is replaced as a whole when training returns to a checkpoint.
 struct Progress {
-  std::uint64_t step = 0;  ///< last completed step
-  std::uint64_t tokens = 0;
+  std::uint64_t step = 0;            ///< last completed step
+  std::uint64_t tokens = 0;          ///< tokens read in all completed steps
   std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
   std::uint64_t next_epoch = 1;      ///< epochs before this one have been logged
   ckpt::DataPosition data;           ///< data position at the beginning of the next step
 };
 
-/// Everything that a rank has while it trains, grouped by lifetime; members are destroyed from last to first. Modules
-/// take the whole struct.
+/// Everything that a rank has while it trains, grouped by lifetime: members are destroyed from last to first. The
+/// functions of this folder take the whole struct.
 struct RunState {
   explicit RunState(const TrainOptions& o)
       : options(o),
@@ -77,7 +80,7 @@ struct RunState {
     forget_start();
   }
 
-  /// Resets the state to before a start was decided.
+  /// Resets what a start decides to its initial values.
   void forget_start() {
     start = {};
     start.loaded = options.loaded;
@@ -86,20 +89,22 @@ struct RunState {
   }
 
   bool root() const { return world.rank == 0; }
-  /// Runs `body` on rank 0; every rank throws if `body` failed.
+  /// Calls `body` on rank 0. Collective. \error StatusError on every rank if `body` failed
   void on_root(const std::function<ckpt::Status()>& body) {
     check(agree(*world.io, root() ? body() : ckpt::ok_status()));
   }
 
-  /// Makes every rank throw if any rank was asked to stop. For a start and other work outside of training. Collective.
+  /// For a start and other work outside of the steps. Collective. \error StatusError on every rank if a rank was asked
+  /// to stop
   void heed_stop() { check(agree(*world.io, inputs.stop.check())); }
 
-  /// How long rank 0 waits for the store: slightly less than the other ranks wait for rank 0.
+  /// How long rank 0 waits for storage: 90 % of checkpoint.io_timeout_seconds, after which the other ranks would give
+  /// up waiting for rank 0.
   std::chrono::milliseconds store_patience() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(900 * config().checkpoint.io_timeout_seconds));
   }
 
-  /// The configuration; once the start is decided, with the model of the loaded checkpoint.
+  /// The configuration. Once the start is decided, its model is that of the loaded checkpoint.
   const recipe::Config& config() const { return start.loaded.config; }
   const recipe::RunPlan& plan() const { return start.plan; }
 
@@ -107,17 +112,17 @@ struct RunState {
   const TrainOptions& options;
   ckpt::Fs& fs;
   std::string checkpoint_dir;
-  std::string near_folder;  ///< this run's folder in checkpoint.near; empty: none
+  std::string near_folder;  ///< this run's folder inside checkpoint.near; empty: none
   std::string no_log_file;  ///< why this rank has no log file; empty: it has one
   recipe::Permission permission;
 
-  // The start. It is decided again if a step turns out to be lost.
+  // The start. It is decided again if the chosen step turns out to be damaged or unreadable.
   StartInputs inputs;
   Start start;
-  ckpt::MediaWatch watch{fs};  ///< reads the checkpoint to resume from
+  ckpt::MediaWatch watch{fs};  ///< the file system for reading the checkpoint to resume from; records media errors
   LostSteps lost;
   recipe::Config resolved;  ///< the configuration with all values filled in, for users and checkpoints
-  /// Rank 0 only: files that came with the model, for every checkpoint of this run; null: none.
+  /// Rank 0 only: files that came with the model (such as a tokenizer), to be saved in every checkpoint; null: none.
   std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
 
   // Connections to the other ranks, and the run folder. They outlive the training objects.
@@ -126,7 +131,7 @@ struct RunState {
 
   // Training.
   RankEngine engine;
-  ckpt::TrainState state;  ///< as stored in checkpoints, without what changes in each step
+  ckpt::TrainState state;  ///< what checkpoints store of the run, except what changes in each step (`progress`)
   Progress progress;
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
 };

@@ -21,7 +21,7 @@
 namespace titan::train {
 namespace {
 
-/// 40 bits of a digest: sums over 2^23 ranks are exact.
+/// The first 40 bits of the digest of `values`, so that a sum over up to 2^23 ranks does not overflow.
 std::int64_t digest_number(const at::Tensor& values) {
   const ckpt::Digest digest = ckpt::digest_of(host_bytes(device().to_host(values)));
   std::uint64_t bits = 0;
@@ -32,8 +32,8 @@ std::int64_t digest_number(const at::Tensor& values) {
 }  // namespace
 
 ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const RankStages& stages) {
-  // Per parameter: the sum of its holders' digests, and their number. All digests are equal if each rank's digest times
-  // the number equals the sum.
+  // For each parameter: the sum of the digests of all ranks that have it, and the number of these ranks. All digests
+  // are equal if each rank's digest times that number equals the sum.
   const std::size_t count = plan.parameters.size();
   std::vector<std::int64_t> mine(count), sums(2 * count);
   for (const StageParameter* parameter : stages.parameters()) {
@@ -54,7 +54,7 @@ ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const R
 }
 
 void check_devices(Control& all) {
-  // A number for the CPUs of thousands of ranks; texts only for GPUs.
+  // First one number per rank, which is all that thousands of ranks on CPUs send. Only ranks on GPUs send texts.
   std::int64_t gpus = device().name() == "cpu" ? 0 : 1;
   all.sum({&gpus, 1});
   if (gpus == 0) return;

@@ -6,13 +6,14 @@
 
 namespace titan::train {
 
-/// Compares digests of the master weights of `stages` between data-parallel copies and tied embeddings, since each rank
-/// has drawn or read them itself, perhaps from its own copy of the weights. Not needed for a resume, where rank 0 has
-/// sent the leaf digests. Collective; all ranks return the same. \error kIncompatible, naming a parameter
+/// Checks that all ranks that have a parameter (data-parallel ranks, tied embeddings) have the same master weights, by
+/// comparing digests. Each rank has read the weights itself, perhaps from a copy of its own. Not needed for a resume,
+/// where ranks check leaves by rank 0's digests. Collective; all ranks return the same. \error kIncompatible, naming a
+/// parameter
 ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const RankStages& stages);
 
 /// Checks that all ranks compute on CPUs, or all on GPUs of one model with the same kernels and libraries. Warns if
-/// drivers differ. \error throws StatusError, the same on all ranks: kInvalid, kIncompatible
+/// drivers differ. Collective. \error throws StatusError, the same on all ranks: kInvalid, kIncompatible
 void check_devices(Control& all);
 
 }  // namespace titan::train

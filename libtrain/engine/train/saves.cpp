@@ -25,10 +25,11 @@ namespace {
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
-// Pauses between attempts of a save that must succeed. A stopped run may be killed soon: 30 s is a usual grace period.
+// Pauses between attempts of the last save of a run, 15 s in all. A stopped run may be killed soon, usually after 30 s.
 constexpr int kPauses[] = {1, 2, 4, 8};  // seconds
 
-// A save that continues after failures waits this long for metrics lines, and again only once they are accepted.
+// Maximum time that a save waits for metrics lines to become durable if checkpoint.on_save_error is "continue". After a
+// failure, later saves do not wait until lines are accepted again.
 constexpr std::chrono::milliseconds kLines{5'000};
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
@@ -42,7 +43,7 @@ void log_save(const RunWatcher& watcher, const std::string& line) {
   }
 }
 
-/// Number of leaves of this rank that a save reads: of weights and of both moments.
+/// Number of leaves that this rank saves: of weights and of both moments.
 std::uint64_t leaves_of(const ShardedAdamW& optimizer) {
   std::uint64_t count = 0;
   for (const ShardedAdamW::State& state : optimizer.states()) count += 3 * state.piece.leaves.count;
@@ -87,10 +88,10 @@ bool Saves::time_is_up() {
   if (!schedule_) return false;
   tell_copied();
   if (schedule_->time_is_up(now_s())) return true;
-  // A save in progress will show whether the store accepts files.
+  // A save in progress will show whether the storage accepts files.
   if ((background_ && background_->busy()) || !schedule_->may_be_early(now_s())) return false;
   if (answer_ && *answer_ == StoreAnswer::kYes) return true;
-  // Each query is a job in the writer's queue, so it is repeated only after it was answered.
+  // Each query is a job in the queue of the thread that writes files, so it is repeated only after an answer.
   if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.house.files->ask_store(run_.checkpoint_dir, needed_);
   return false;
 }
@@ -133,7 +134,7 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
     run_.options.watcher->saving(step);
     run_.house.files->event(step, "save_begin", {});
     needed_ = ckpt::space_for_save(snap);
-    // Right after another save, the step that this one replaces may still be in deletion.
+    // The deletion of an old step, started by the previous save, may still be in progress.
     const auto begin = Clock::now();
     const auto patience = run_.store_patience();
     const bool near = goes_near(snap, patience / 2);
@@ -149,7 +150,8 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
   return status;
 }
 
-// Lines first, checkpoint second: a published step lacks its lines only if the store refuses them.
+// Metrics lines are made durable before the checkpoint. So a published step lacks its lines only if storage refused
+// them.
 Status Saves::sync_lines(std::chrono::milliseconds patience) {
   if (run_.config().checkpoint.on_save_error == "stop") return run_.house.files->sync(patience);
   const std::chrono::milliseconds wait = lines_late_ ? std::chrono::milliseconds{0} : kLines;
@@ -226,7 +228,7 @@ bool Saves::finish() {
   return rescued;
 }
 
-// The state in memory is newer than the failed save's, and valid.
+// Saves the present state, not that of the failed save: it is newer, and valid too.
 bool Saves::rescue(const SaveOutcome& failed) {
   const std::uint64_t step = run_.progress.step;
   if (run_.root())

@@ -1,5 +1,8 @@
 #pragma once
-// The saves of a run: synchronous at a step boundary, or in the background while training continues.
+// The saves of a run: synchronous between two steps, or in the background while training continues.
+//
+// With checkpoint.near, a save goes to the near folder first and is copied to the run folder later. It is durable when
+// it is in the run folder.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,19 +19,18 @@
 
 namespace titan::train {
 
-/// The ReadBack that a value of checkpoint.verify_after_write asks for.
+/// The ReadBack for a value of checkpoint.verify_after_write: "off", "sampled" or "all".
 ckpt::ReadBack read_back_of(const std::string& word);
 
-/// The state of the run at its newest checkpoint. The tensors are only in the checkpoint.
+/// The newest checkpoint of the run, to which training can return, and the run's position at that checkpoint.
 struct SavedPoint {
   Progress progress;
   std::string path;
-  ckpt::Digest id = {};  ///< on rank 0 only, which checks the checkpoint at `path`
-  bool moments = true;   ///< the run loaded moments from the checkpoint, or saved them
+  ckpt::Digest id = {};  ///< only on rank 0, which compares it with the checkpoint at `path` before a load
+  bool moments = true;   ///< whether Adam's moments are loaded from the checkpoint; else they are set to zero
 };
 
-/// Decides at each step whether to save (interval or request) and where (near folder or run folder), and carries the
-/// save out.
+/// Decides after each step whether to save and where, and saves.
 class Saves {
  public:
   explicit Saves(RunState& run) : run_(run) {}
@@ -36,33 +38,35 @@ class Saves {
   /// Call this once the run has started. Needs World::save if checkpoint.async_mode asks for saves in the background.
   void begin();
 
-  /// Saves `step` and returns when it is durable. `last_chance`: no save follows. Finishes a background save first.
-  /// Collective. \error StatusError, the same on all ranks
+  /// Saves `step` and returns when the save is complete. Finishes a background save first. `last_chance`: the run ends
+  /// after this save, so a failed save is tried again for about 15 s. Collective. \error StatusError, the same on all
+  /// ranks
   void now(std::uint64_t step, bool last_chance);
-  /// Saves the run's last step, `step`, unless it is already saved or being saved. An older background save may fail,
-  /// since this one is newer. Collective. \error as now()
+  /// Saves `step`, after which the run ends, unless it is already saved, and returns when it is durable. If a
+  /// background save of an older step fails meanwhile, that is no error. Collective. \error as now()
   void last(std::uint64_t step);
   /// Saves `step`, in the background if configured, else as now(). Waits for a save in progress. Collective. \error as
   /// now()
   void due(std::uint64_t step);
 
-  /// For rank 0, which broadcasts the result at the next step: true if the clock asks for a save, or if a save failed
-  /// and the store accepts files again.
+  /// Rank 0 only; all ranks get the result with the step's flags (StepRow). True if a time interval between saves has
+  /// passed, or if the last save failed and the storage accepts files again.
   bool time_is_up();
-  /// Whether to save `step`, given rank 0's time_is_up(). The same on all ranks.
+  /// Whether to save `step`. `time_is_up` is the result of time_is_up() on rank 0. The same on all ranks.
   bool is_due(std::uint64_t step, bool time_is_up) const {
     return schedule_->due(step, time_is_up, background_ && background_->busy());
   }
-  /// Whether this rank's part of a background save is done. The rank reports it to the others at the next step.
+  /// Whether this rank's part of a background save is done. The other ranks get the result with the step's flags.
   bool over_here() const { return background_ && background_->busy() && background_->done(); }
   /// Call it when the background save is done on every rank. \error as now()
   void over_everywhere();
-  /// Call it before weights and moments change. Collective during a save: ranks wait here for a rank with a slow store,
-  /// up to the timeout of a save. Otherwise they would wait in the next transfer, whose timeout is that of a step.
+  /// Call it before weights and moments change. Returns when a background save no longer needs their old values. During
+  /// a save it is collective: all ranks wait for the slowest, with the timeout of checkpoint I/O. (Otherwise they would
+  /// wait for it in the next transfer, with the timeout of a step.)
   void before_update();
   /// Waits for a background save. Collective. \error as now()
   void wait() { (void)finish(); }
-  /// For a run that ends with an error known to all ranks: finishes a background save and ignores its errors.
+  /// For a run that ends with an error known to all ranks: finishes a background save, and only logs its errors.
   void wait_ignoring_errors();
 
   /// The newest step that this run has saved or started from.
@@ -73,61 +77,67 @@ class Saves {
  private:
   double now_s() const;
   ckpt::Snapshot snapshot(std::uint64_t step);
-  /// Before a save: makes log lines up to its step durable, and waits for deletions if space is short. Collective. If
-  /// on_save_error is "stop", a store error is returned on all ranks. \error as now()
+  /// Prepares a save: chooses its folder, waits for deletions if space is short, and makes metrics lines up to its step
+  /// durable. Collective. Returns, on all ranks, an error of the storage; \error as now() for other errors
   ckpt::Status announce(const ckpt::Snapshot& snap);
-  /// Rank 0's part of announce(), which makes log lines durable. If the run continues after failed saves, an error does
-  /// not prevent the save.
+  /// Rank 0: makes metrics lines durable, as announce() needs. If checkpoint.on_save_error is "continue", an error here
+  /// does not prevent the save: it is only logged.
   ckpt::Status sync_lines(std::chrono::milliseconds patience);
+  /// Saves `step` in this thread.
   SaveOutcome save_here(std::uint64_t step);
   /// Waits for a background save and returns its outcome, which is not reported yet. nullopt if no save is in progress.
   std::optional<SaveOutcome> take();
-  /// As take(), and reports the outcome. If a failure would end the run, first saves the state in memory: returns true
-  /// if that succeeded and the run continues.
+  /// As take(), and reports the outcome. If it is a failure that would end the run, first tries to save the present
+  /// step instead. Returns true if it did so with success.
   bool finish();
+  /// Saves the present step in place of a failed background save. Returns whether that succeeded.
   bool rescue(const SaveOutcome& failed);
-  /// Rank 0 tells all ranks whether a failure counts (SaveOutcome::counts). Collective.
+  /// Sets SaveOutcome::counts of a failed save to rank 0's decision, on all ranks. Collective.
   SaveOutcome agreed(SaveOutcome outcome);
   /// The number of consecutive failed saves, including this one if it counts.
   std::int64_t failures_with(const SaveOutcome& outcome) const;
-  /// Whether this failure ends the run without another attempt to save.
+  /// Whether this outcome is a failure that ends the run.
   bool ends_run(const SaveOutcome& outcome) const;
-  /// Whether another save should be tried, since the store may accept later what it refused now.
+  /// Whether another save should be tried: the storage refused the files, and checkpoint.on_save_error is "continue".
   bool worth_another(const SaveOutcome& outcome) const;
+  /// Reports the outcome of a save. \error StatusError if it is a failure that ends the run
   void handle(const SaveOutcome& outcome);
   /// As handle(), but every failure ends the run.
   void handle_as_fatal(const SaveOutcome& outcome);
   void log_outcome(const SaveOutcome& outcome);
+  /// Rank 0: reports a save in the near folder, and starts its copy to the run folder.
   void tell_near(const SaveOutcome& outcome);
+  /// Rank 0: reports a save that is in the run folder.
   void tell_durable(const SaveOutcome& outcome);
   // Functions for a near folder (saves_near.cpp).
   /// Rank 0: reports the steps that were copied to the run folder since the last call.
   void tell_copied();
-  /// Rank 0: whether the save of `snap` goes to the near folder: only if copies to the run folder keep up and the near
-  /// folder has room. Waits for the copies up to `patience`.
+  /// Rank 0: whether the save of `snap` goes to the near folder, which must have room for it. Waits up to `patience`
+  /// for earlier steps to be copied, and gives up those whose copies are late.
   bool goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds patience);
-  /// Waits until the run folder has all steps that were published in the near folder. Collective; returns the same on
-  /// all ranks.
+  /// Waits until the run folder has all steps that were saved in the near folder. Collective; returns the same on all
+  /// ranks.
   ckpt::Status await_copies();
-  /// Returns once `step`, the newest one, is in the run folder: waits for its copy and, if the copy fails, saves the
-  /// state in memory to the run folder. Collective. \error as now()
+  /// Returns once `step`, the newest one, is in the run folder. If its copy fails, saves it to the run folder directly.
+  /// Collective. \error as now()
   void await_durable(std::uint64_t step);
+  /// Reports a failed save; `then` says what the run does about it.
   void tell_failure(const SaveOutcome& outcome, const std::string& then);
-  /// For messages: the checkpoint that a failed save does not affect.
+  /// For messages: up to which step the run is saved although the last save failed.
   std::string safe_text() const;
 
   RunState& run_;
   std::optional<SaveSchedule> schedule_;         ///< set once the run has started
   std::unique_ptr<BackgroundSaver> background_;  ///< null: all saves are synchronous
   std::uint64_t newest_ = 0;
-  bool past_near_ = false;                           ///< saves go to the run folder, not to the near folder
+  bool past_near_ = false;                           ///< saves no longer go to the near folder
   std::uint64_t durable_ = 0;                        ///< newest step in the run folder; rank 0 only
-  std::map<std::uint64_t, SaveOutcome> near_saves_;  ///< near saves that are not yet in the run folder; rank 0 only
-  bool told_of_cache_ = false;
-  bool lines_late_ = false;   ///< the store refused log lines at the last save; rank 0 only
-  std::uint64_t needed_ = 0;  ///< bytes of the last save that started; rank 0 only
-  std::shared_ptr<const std::atomic<StoreAnswer>> answer_;  ///< null: not queried since the last failure
-  std::optional<SavedPoint> saved_, under_way_;
+  std::map<std::uint64_t, SaveOutcome> near_saves_;  ///< by step: saves that are only in the near folder; rank 0 only
+  bool told_of_cache_ = false;                       ///< the message that saves go through the page cache was logged
+  bool lines_late_ = false;   ///< the storage refused metrics lines at the last save; rank 0 only
+  std::uint64_t needed_ = 0;  ///< bytes that the last save needed; rank 0 only
+  std::shared_ptr<const std::atomic<StoreAnswer>> answer_;  ///< whether storage accepts files again; null: not asked
+  std::optional<SavedPoint> saved_, under_way_;  ///< the newest checkpoint; the one that the present save will create
 };
 
 }  // namespace titan::train

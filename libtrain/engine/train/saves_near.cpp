@@ -1,4 +1,5 @@
-// The part of saves.h for a near folder (checkpoint.near): where a save goes, and its copy to the run folder.
+// The functions of Saves for a near folder (checkpoint.near): whether a save goes there, and its copy to the run
+// folder.
 #include <cerrno>
 #include <chrono>
 
@@ -14,7 +15,7 @@ namespace {
 
 using ckpt::Status;
 
-// How long failing copies are retried at the end of a run; a stopped run may be killed soon.
+// How long copies that fail are retried at the end of a run. It is short, since a stopped run may be killed soon.
 constexpr std::chrono::milliseconds kLastCopies{15'000};
 
 std::string quoted_step(std::uint64_t step) { return "step " + std::to_string(step); }
@@ -72,7 +73,7 @@ bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds pati
     }
   }
   const auto fits = [&]() -> Status {
-    TITAN_RETURN_IF_ERROR(ckpt::make_dirs(run_.fs, near.folder()));  // somebody may have cleaned it away
+    TITAN_RETURN_IF_ERROR(ckpt::make_dirs(run_.fs, near.folder()));  // the folder may have been deleted
     return ckpt::check_space(run_.fs, near.folder(), snap);
   };
   Status why = fits();

@@ -29,11 +29,11 @@ std::uint64_t waited_for_cores() {
   return sum;
 }
 
-/// Number of idle threads that, together with the compute threads, exceed the number of cores; at most 1 means that
-/// there are enough threads already.
+/// Number of idle threads that, together with the computing threads, are more than the cores. If it is at most 1, there
+/// are enough threads without them.
 int idle_threads() { return omp_get_num_procs() - omp_get_max_threads() + 2; }
 
-/// libgomp ends the process if it cannot start a thread, so this checks whether the system has threads left.
+/// Whether the system can start that many threads. If libgomp cannot start a thread, it ends the process.
 bool can_start(int threads) {
   std::vector<std::thread> tried;
   std::atomic<bool> enough{false};
@@ -49,11 +49,11 @@ bool can_start(int threads) {
 }  // namespace
 
 SpinGuard::SpinGuard() : last_(Clock::now()), waited_ns_(waited_for_cores()) {
-  constexpr int kMost = 32;  // with more cores to spare, other work finds one of its own
+  constexpr int kMost = 32;  // if more cores are free, other work finds a free one, and no guard is needed
   const int idle = idle_threads();
   watches_ =
       omp_get_max_threads() > 1 && idle > 1 && idle <= kMost && !user_has_chosen(ckpt::environment) && can_start(idle);
-  if (watches_) hold(true);  // next to other work, a start would otherwise take several times as long
+  if (watches_) hold(true);  // if cores are shared, a start with spinning threads takes several times as long
 }
 
 SpinGuard::~SpinGuard() { hold(false); }

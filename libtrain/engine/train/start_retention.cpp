@@ -9,7 +9,7 @@ namespace {
 
 using ckpt::Status;
 
-// Validation losses from earlier starts, for the steps that keep_best keeps.
+// Tells retention the validation losses of earlier starts, by which checkpoint.keep_best chooses steps.
 void recall_losses(RunState& run) {
   const std::string path = ckpt::join_path(run.config().job.dump_folder, "metrics.jsonl");
   const auto read = recipe::read_metrics(run.fs, path, [&](const recipe::MetricsLine& line) {
@@ -52,7 +52,7 @@ void start_retention(RunState& run) {
                   [](const std::string& problem) { log_warn("retention: " + problem); },
                   [&run](std::uint64_t step) { return run.house.hook && run.house.hook->in_use(step); }});
   for (const std::uint64_t step : lost) run.house.retention->judge(step, ckpt::Verdict::kDamaged);
-  // Every digest matched, unless the optimizer was not loaded.
+  // If weights and optimizer state were loaded, all their digests have been checked.
   const StartDecision& decision = run.start.decision;
   const bool own = run.start.source != nullptr && decision.origin.empty() && decision.durable;
   if (own && !decision.near && !run.start.continuation.fresh_optimizer)

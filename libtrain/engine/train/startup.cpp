@@ -42,14 +42,14 @@ void open_run_folder(RunState& run) {
     TITAN_ASSIGN_OR_RETURN(run.house.files, RunFiles::open(run.fs, run.config(), run.checkpoint_dir));
     return ckpt::ok_status();
   });
-  // Without checkpoints only rank 0's own files are written.
+  // Without checkpoints, only rank 0 writes files, so the folder need not be shared.
   if (!run.config().checkpoint.enable) return;
   check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.house.files->mark() : "",
                             ckpt::lock_wait()));
   open_near_folder(run);
 }
 
-// Makers of shard files; empty if ranks share none.
+// The ranks that create shard files; empty if each rank creates its own.
 std::vector<std::uint32_t> agree_on_makers(Control& io, std::int64_t files_per_host) {
   const std::vector<std::string> hosts = hosts_of_ranks(io);
   if (files_per_host == 0) return {};
@@ -58,8 +58,9 @@ std::vector<std::uint32_t> agree_on_makers(Control& io, std::int64_t files_per_h
 
 void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
-  // Whole master weights in addition to the moments would need more device memory than any step. What is drawn or
-  // loaded here is what this rank owns; weights of others are read whole, on the host.
+  // The fp32 masters of all weights, in addition to the moments, would need more device memory than any step. So the
+  // optimizer draws or loads only what this rank owns. Weights of another checkpoint (a transfer) are read whole, to
+  // host memory.
   run.engine.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq,
                                                    run.start.weight_source ? Masters::kOnHost : Masters::kNone);
   run.engine.owners = std::make_shared<const ckpt::Ownership>(recipe::owners_of(run.plan()));
@@ -74,7 +75,7 @@ void load_or_init(RunState& run) {
   run.engine.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
 
   if (run.start.weight_source) {
-    // Copies of weights may differ between hosts; this shows only after every rank has read all of its own.
+    // Hosts may have different copies of the weights. This is checked after every rank has read its own.
     run.engine.stages->init_weights(run.state.seed);
     check(agree(*run.world.io,
                 load_weights(*run.start.weight_source, run.start.match, *run.engine.stages, run.inputs.stop)));
@@ -101,12 +102,12 @@ ScheduleTable planned_table(const RunState& run) {
   return std::move(*table);
 }
 
-// A rank has drawn or read what it owns. Now all ranks of a stage get all its weights.
+// Each rank has drawn or read the weights that it owns. Now they are sent to all ranks of the stage.
 void share_start(RunState& run) {
   run.engine.optimizer->own_masters(*run.engine.stages);
   run.engine.exchange =
       std::make_unique<GradientExchange>(run.world, run.plan(), *run.engine.owners, *run.engine.stages);
-  // A rank that ran out of memory up to here is noticed before the others wait for its connection.
+  // If a rank has run out of memory, the barrier fails. Without it the others would wait for that rank to connect.
   run.world.io->barrier();
   run.engine.exchange->connect();
   run.engine.exchange->share(run.engine.optimizer->params());
@@ -119,7 +120,7 @@ void build_executor(RunState& run) {
   run.engine.executor->work_with(run.engine.exchange.get());
 }
 
-// A disk that is too small for the coming saves is better reported now than by a failing save.
+// Reports now if the disk is too small for the coming saves.
 void check_store(RunState& run) {
   run.on_root([&]() -> Status {
     const SpaceVerdict space = look_at_space(run.fs, run.config(), run.plan(), run.start.decision.step);
@@ -128,7 +129,7 @@ void check_store(RunState& run) {
   });
 }
 
-// Runs once the run folder belongs to this run.
+// All phases after the run folder was locked.
 StartOutcome start_in_folder(RunState& run) {
   while (true) {
     try {
@@ -150,7 +151,7 @@ StartOutcome start_in_folder(RunState& run) {
       load_or_init(run);
       if (is_at_stop(run.config(), run.start.decision)) {
         if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
-        return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
+        return StartOutcome::kComplete;  // load_or_init() has checked that the step is not damaged
       }
       break;
     } catch (const StatusError& error) {
@@ -169,14 +170,14 @@ StartOutcome start_in_folder(RunState& run) {
   run.heed_stop();
   start_retention(run);
   begin_attempt(run);
-  // An error of rank 0 in writing reaches all ranks, so that one error is reported, and not also a lost rank 0.
+  // If rank 0 cannot write, all ranks end with that error. Otherwise they would report that they lost rank 0.
   run.on_root([&] {
     return run.house.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
                                   run.start.source ? run.start.decision.path : "", run.start.decision.durable);
   });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);
-  // No longer needed; open files would keep the space of a step that retention deletes.
+  // They are no longer needed, and their open files would keep the disk space of a step that retention deletes.
   run.start.source.reset();
   run.start.weight_source.reset();
   share_start(run);

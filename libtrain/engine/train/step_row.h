@@ -23,24 +23,24 @@ class StepRow {
   /// The flags of one rank.
   struct Words {
     bool stop = false;      ///< this rank was asked to stop
-    bool trouble = false;   ///< rank 0 has an error to report
+    bool trouble = false;   ///< rank 0 has an error that ends the run
     bool saved = false;     ///< the background save is done on this rank
-    bool save_due = false;  ///< rank 0's clock asks for a save
+    bool save_due = false;  ///< a save is due by rank 0's clock (Saves::time_is_up)
   };
-  /// Sets this rank's entries. `losses` has one element per micro-batch, each set by one rank.
+  /// Sets this rank's entries. `losses` has one element per micro-batch of the step: 0 if another rank computed it.
   void fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads);
   /// Sets the memory of this rank, number `rank`. Call it after fill().
   void note_memory(int rank, const PeakMemory& memory);
   /// Sets StepOutput::balance, for a model with experts.
   void note_balance(double balance);
-  /// Sums the array over all ranks, within each node first. Only one rank sets each value (except flags), so bits do
-  /// not depend on the order.
+  /// Sums the array over all ranks, within each node first. Except for flags, only one rank sets each value, so bits do
+  /// not depend on the order of additions. Call it before the functions below. Collective. \error CommError
   void add_up(Control& all);
 
   double loss_sum() const;
   /// The largest loss of any micro-batch of the step.
   double largest_loss() const;
-  /// The maximum over ranks; absent if no rank knows its memory.
+  /// The maximum over ranks; a value is nullopt if no rank knows it.
   PeakMemory memory() const;
   /// The load-balancing loss, averaged over layers and micro-batches; nullopt without experts.
   std::optional<double> balance() const;
@@ -52,7 +52,7 @@ class StepRow {
   double grad_norm() const { return norms_.norm(leaves()); }
   /// The norm of each parameter's gradient, in the order of the plan.
   std::vector<double> parameter_norms() const { return norms_.parameter_norms(leaves()); }
-  /// The first parameter by name whose gradient is not finite.
+  /// The first parameter by name whose gradient is not finite, as an index in the plan.
   std::optional<std::uint32_t> first_non_finite() const { return norms_.first_non_finite(leaves()); }
 
  private:

@@ -29,7 +29,7 @@ PeakMemory memory_here() {
   return {peak_resident_bytes(), tensors > 0 ? std::optional<std::uint64_t>(tensors) : std::nullopt};
 }
 
-/// The maximum over ranks.
+/// The peak memory of the rank that used most.
 PeakMemory memory_of(const StepRow& row) {
   PeakMemory memory = row.memory();
   if (const std::size_t total = device().memory().total; total > 0) memory.device = total;
@@ -59,7 +59,7 @@ TrainLoop::TrainLoop(RunState& run, Saves& saves)
 int TrainLoop::run() {
   note(StopPhase::kTraining);
   run_.options.watcher->begins(run_.start.decision.step, steps_, run_.world.size);
-  spin_guard_.look();  // the state at the start does not matter for the first step
+  spin_guard_.look();  // so that the next look measures the first step, not the start
   for (std::uint64_t number = run_.start.decision.step + 1; number <= steps_;) {
     Step step{number};
     compute(step);
@@ -118,7 +118,7 @@ void TrainLoop::apply(Step& step) {
   run_.engine.executor->clock().time(&StepTimes::save, [&] { saves_.before_update(); });
   const double lr = ckpt::lr_at(run_.start.lr.phases, step.number);
   update(step, lr);
-  // The logged rate is the applied one, and must equal the one of the checkpoint's schedule.
+  // Metrics report the rate that was applied. It must be that of the schedule which checkpoints store.
   if (run_.engine.optimizer->applied_lr() != lr)
     throw std::logic_error("step " + std::to_string(step.number) + ": the learning rate applied is not the schedule's");
   if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
@@ -184,7 +184,7 @@ std::optional<int> TrainLoop::boundary(std::uint64_t step) {
   return code;
 }
 
-// One rank of each pipeline counts the tokens that are not trained on, in its share of the step.
+// The rank of stage 0 in each pipeline counts the tokens without a loss in its micro-batches.
 std::uint64_t TrainLoop::trained_tokens() {
   if (run_.start.dataset->is_plain()) return tokens_per_step_;
   double left_out[1] = {0};
@@ -193,7 +193,7 @@ std::uint64_t TrainLoop::trained_tokens() {
     for (const SampleMarks& row : read_batch(share.at(local), run_.progress.data.samples).marks)
       left_out[0] += static_cast<double>(row.untrained.size());
   run_.world.all->sum(left_out);
-  // A step of only one-token documents trains nothing; it divides by 1.
+  // At least 1, since losses are divided by it: there may be a step in which no token has a loss.
   return std::max<std::uint64_t>(1, tokens_per_step_ - static_cast<std::uint64_t>(left_out[0]));
 }
 
@@ -220,7 +220,7 @@ TrainLoop::HostBatch TrainLoop::read_batch(std::uint32_t index, std::uint64_t po
   return batch;
 }
 
-// The samples that a step reads from here, including excluded ones in between.
+// From the first to the last sample of the step. Excluded samples in between are part of the range.
 ckpt::SampleRange TrainLoop::samples_of_step() const {
   const auto last = static_cast<std::uint64_t>(run_.plan().batch.global) - 1;
   const std::uint64_t first = ckpt::kept_sample(run_.progress.data.excluded, run_.progress.data.samples, 0);
@@ -232,7 +232,7 @@ void TrainLoop::move_to(std::uint64_t sample) {
   run_.progress.data.excluded = ckpt::ahead_of(run_.progress.data.excluded, sample);
 }
 
-// Nothing was updated, so the step leaves no trace except the position. All ranks found the same.
+// The step has not updated anything. All ranks have the same loss and norm, so they decide the same.
 std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   using enum NonFinitePolicy::Action;
   const NonFinite found =
@@ -274,7 +274,7 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
 
 void TrainLoop::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
   reload(run_, saved.path, saved.id, saved.moments);
-  // A second rollback to this checkpoint excludes both.
+  // Stored in `saved`, so that a second return to this checkpoint excludes these samples, too.
   saved.progress.data.excluded = ckpt::with_ranges(saved.progress.data.excluded, {left_out});
   run_.progress = saved.progress;
   run_.on_root([&] {

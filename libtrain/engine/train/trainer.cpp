@@ -28,9 +28,8 @@ namespace {
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLastLines{10};     // for the store to accept them at the end of a run
-constexpr std::chrono::seconds kLastDeletions{1};  // for running deletions, once the run is stopping: less for few
-                                                   // files
+constexpr std::chrono::seconds kLastLines{10};     // maximum wait for metrics lines at the end of a run
+constexpr std::chrono::seconds kLastDeletions{1};  // maximum wait for deletions in progress after a stop signal
 
 class Trainer {
  public:
@@ -39,19 +38,19 @@ class Trainer {
   }
 
   int run();
-  /// Whether this rank had found its peers.
+  /// Whether this rank has connected to its peers.
   bool met() const { return run_.world.all != nullptr; }
-  /// The meaning of an exception from LibTorch or the standard library on this rank.
+  /// An error message for an exception from LibTorch or the standard library.
   Status explain(const std::string& what) const;
   /// Tells the other ranks why this one leaves; returns whether it is the first.
   bool tell_peers(const Status& status) const { return !run_.world.leave || run_.world.leave(log_text(status)); }
   bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
-  /// Disconnects from the ranks first, so that no rank waits for rank 0's commands and deletions.
+  /// Disconnects from the other ranks, then finishes publish commands and deletions, so that no rank waits for these.
   void shut_down();
 
  private:
   RunState run_;
-  Saves saves_{run_};  // destroyed before what it refers to
+  Saves saves_{run_};  // declared after run_, so that it is destroyed first
 };
 
 int Trainer::run() {
@@ -75,7 +74,7 @@ int Trainer::run() {
     throw;
   }
   if (run_.house.near && code == 0) run_.house.near->clear();
-  // What a save promised is durable; a run does not fail because of later log lines.
+  // All saves are durable by now. The run does not fail because later metrics lines cannot be written.
   run_.on_root([&] {
     const Status closed =
         run_.house.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
@@ -116,7 +115,7 @@ Status Trainer::explain(const std::string& what) const {
   return library_failure(rank, what);
 }
 
-// Rank 0 may wait for a lock before anything is logged or trained.
+// Makes a wait for a lock log what it waits for, and end at a stop signal.
 void tell_of_locks() {
   ckpt::lock_wait().say = log_warn;
   ckpt::lock_wait().cancel = stop_token();
@@ -151,7 +150,7 @@ TrainOutcome train(const TrainOptions& given) {
     outcome.exit_code = ckpt::exit_code(error.status.code);
     outcome.lost_rank = trainer.met();
     outcome.is_cause = outcome.lost_rank && error.lost.empty();
-    // Every survivor notices. If they share a terminal, the first of them reports it.
+    // Every surviving rank has this error. Only the first of them reports it, unless each has a terminal of its own.
     const bool first =
         outcome.is_cause ? trainer.tell_peers(error.status) : options.env.rank == first_survivor(error.lost);
     outcome.report = first || options.env.own_terminal();

@@ -18,8 +18,8 @@
 namespace titan::train {
 namespace {
 
-/// Asks all ranks whether one of them is stopping: at each of the first batches, then about twice a second, since a sum
-/// over many ranks takes as long as a small batch.
+/// Finds out, on all ranks, whether a rank is stopping. It communicates before the first batches, then about twice a
+/// second, since a sum over many ranks takes as long as a small batch.
 class StopLook {
  public:
   StopLook(World& world, const std::function<bool()>& stopped) : world_(world), stopped_(stopped) {}
@@ -30,7 +30,7 @@ class StopLook {
     const bool root = world_.rank == 0;
     std::array<double, 2> row = {stopped_() ? 1.0 : 0.0, root && batches_ > 0 ? seconds_since(begin_) : 0.0};
     world_.all->sum(row);
-    // By rank 0's clock, so that all ranks look again at the same batch.
+    // The elapsed time is rank 0's, so that all ranks communicate before the same batches.
     if (batches_ == 0 || row[1] > 2 * kApart)
       batches_ = std::max<std::uint32_t>(1, batches_ / 2);
     else if (row[1] < kApart / 2)
@@ -46,7 +46,7 @@ class StopLook {
 
   World& world_;
   const std::function<bool()>& stopped_;
-  std::uint32_t left_ = 0, batches_ = 0;  ///< until the next look, between two
+  std::uint32_t left_ = 0, batches_ = 0;  ///< batches until the next communication, and between two of them
   Clock::time_point begin_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Receives what a backward produces besides the input's gradient: the operands of weight gradients of linear layers.
+// The receiver of what a backward produces besides the gradient of its input: for each linear layer, the operands of
+// the product that is the weight's gradient.
 #include <cstddef>
 
 #include <ATen/core/Tensor.h>
@@ -8,21 +9,21 @@
 
 namespace titan::train {
 
-/// The operands of a weight's gradient, which is weight_product(gemm, grad, x).
+/// The operands of the product that is a weight's gradient.
 struct WeightProduct {
   std::size_t parameter = 0;  ///< index among the stage's parameters
   Gemm gemm = Gemm::kMkl;
-  at::Tensor grad, x;  ///< [R, N] and [R, K]
+  at::Tensor grad, x;  ///< gradient of the layer's output [R, N], and its input [R, K]
   at::Tensor multiply() const { return weight_product(gemm, grad, x); }
 };
 
-/// Gets one product per weight and backward. It may multiply at once or later, with the same bits. Called in the thread
-/// that runs the backward.
+/// Gets one product for each weight in each backward. It may multiply at once or later, with the same bits. Its
+/// functions are called in the thread that runs the backward.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
   virtual void take(WeightProduct product) = 0;
-  /// Called once per backward of an expert layer, with its load-balancing loss: one fp64 number (moe.h).
+  /// Gets the load-balancing loss of an MoE layer, one fp64 number (moe.h), once per micro-batch.
   virtual void note_balance(at::Tensor) {}
 };
 

@@ -17,7 +17,8 @@ struct Part {
   at::Tensor losses, grad_logits;
 };
 
-// For whole rows. Each matrix is freed before the next one of the same size is allocated.
+// The losses of rows of logits, and the gradients of the logits. The logits are freed before another matrix of their
+// size is allocated.
 Part loss_of(at::Tensor logits, const at::Tensor& targets, double scale) {
   const at::ScalarType type = logits.scalar_type();
   at::Tensor log_probabilities = at::log_softmax(logits.to(at::kFloat), 1);

@@ -6,12 +6,12 @@
 
 namespace titan::train {
 
-/// Options for a layer's products. Without a sink, autograd computes the weight's gradient.
+/// How the products of a linear layer are computed. Without a sink, autograd gets the weight's gradient.
 struct ProductUse {
   Gemm gemm = Gemm::kMkl;
   GradientSink* sink = nullptr;  ///< must outlive the backward
-  bool single_row = false;       ///< use row_product() on the CPU: the input is a single row, and no gradient is needed
-  bool unread = false;           ///< the layer is recomputed for its backward, which does not read its output
+  bool single_row = false;       ///< the input is a single row, and no gradient is needed: row_product() on the CPU
+  bool unread = false;           ///< nothing reads the layer's output (Stage::run_again), so it need not be computed
 };
 
 /// A weight [N, K] and its index among the stage's parameters; `bias` [N] may be undefined.
@@ -21,7 +21,7 @@ struct LinearWeight {
   at::Tensor bias = {};
 };
 
-/// x w^T + bias, [.., N]. The backward returns the gradient of x and passes the weight's gradient to the sink.
+/// x w^T + bias, [.., N]. With a sink, the backward passes it the operands of the weight's gradient.
 at::Tensor linear(const at::Tensor& x, const LinearWeight& weight, const ProductUse& use);
 
 }  // namespace titan::train

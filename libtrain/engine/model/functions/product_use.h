@@ -1,5 +1,5 @@
 #pragma once
-// What the backward of a linear layer needs in addition to its tensors.
+// What the autograd functions of linear layers share.
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>
@@ -11,17 +11,19 @@
 
 namespace titan::train {
 
-/// Saved in the context of an autograd function.
+/// A ProductUse and the index of the weight among the stage's parameters. An autograd function saves it for its
+/// backward.
 struct SavedUse final : torch::CustomClassHolder {
   SavedUse(ProductUse use, std::size_t parameter) : products(use), parameter(parameter) {}
 
+  /// The output of the layer for input `rows`.
   at::Tensor output(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias = {}) const {
     return products.single_row && rows.is_cpu() ? row_product(rows, weight, bias)
                                                 : output_product(products.gemm, rows, weight, bias);
   }
 
-  /// The gradient of the weight, from the gradient of the output rows (`grad`) and the input rows (`x`). Undefined if a
-  /// sink took the product, or if it is not `wanted`.
+  /// The gradient of the weight, from the gradient of the output rows (`grad`) and the input rows (`x`). With a sink,
+  /// the sink gets the operands, and the result is undefined. It is also undefined if it is not `wanted`.
   at::Tensor weight_gradient(at::Tensor grad, at::Tensor x, bool wanted) const {
     WeightProduct product{parameter, products.gemm, std::move(grad), std::move(x)};
     if (products.sink == nullptr) return wanted ? product.multiply() : at::Tensor();
@@ -33,6 +35,7 @@ struct SavedUse final : torch::CustomClassHolder {
   std::size_t parameter;
 };
 
+/// x [.., K] as a matrix [R, K].
 inline at::Tensor rows_of(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
 /// The shape of `x` with `last` as its last dim.

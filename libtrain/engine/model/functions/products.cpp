@@ -10,7 +10,7 @@
 namespace titan::train {
 namespace {
 
-// x w^T + bias by oneDNN. LibTorch uses it only for bf16; the operator also accepts fp32, and has no derivative.
+// x w^T + bias by oneDNN. LibTorch uses this operator only for bf16, but it accepts fp32, too. It has no derivative.
 at::Tensor onednn_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   using Linear = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
                             c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
@@ -20,7 +20,7 @@ at::Tensor onednn_linear(const at::Tensor& x, const at::Tensor& weight, const at
   return linear.call(x, weight, added, "none", c10::List<std::optional<at::Scalar>>(), "");
 }
 
-// The choice of the CPU's fp32 library does not concern other devices.
+// Whether a product is computed by oneDNN: only fp32 products on the CPU have a choice.
 bool by_onednn(Gemm gemm, const at::Tensor& x) {
   return gemm == Gemm::kOneDnn && x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0;
 }

@@ -31,7 +31,7 @@ TITAN_INLINE void load(const at::BFloat16* from, Floats& to) {
   std::memcpy(&to, &words, sizeof to);
 }
 
-/// The same sums in the same order for any instruction set.
+/// The dot product of w and x. The order of additions is the same for any instruction set.
 template <typename T>
 TITAN_INLINE float dot(const T* w, const float* x, std::int64_t count) {
   Floats sums[kSums] = {};

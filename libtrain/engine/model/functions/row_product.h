@@ -1,7 +1,7 @@
 #pragma once
-// Product of a single row with a weight, for generation token by token. Memory bandwidth for the weight bounds its
-// speed. LibTorch's products take up to four times as long here: they read slower on one core, and MKL's uses one core
-// only.
+// Product of a single row with a weight, for generation token by token. Its speed is bounded by the memory bandwidth
+// for the weight. LibTorch's products take up to four times as long for a single row: they read more slowly on one
+// core, and MKL uses one core only.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {

@@ -16,7 +16,7 @@ struct SwiGluLinear final : torch::autograd::Function<SwiGluLinear> {
                             const at::Tensor& weight, const c10::intrusive_ptr<SavedUse>& use) {
     context->save_for_backward({gate, up, weight});
     context->saved_data["use"] = c10::IValue::make_capsule(use);
-    // Skips the layer's last product, a quarter of all its products.
+    // Skips the down projection, about a quarter of the layer's products.
     if (use->products.unread) return at::empty(with_last(gate, weight.size(0)), gate.options());
     return use->output(rows_of(kernels().swiglu(gate, up)), weight).view(with_last(gate, weight.size(0)));
   }
