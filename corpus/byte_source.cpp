@@ -18,7 +18,7 @@ using ckpt::FileKind;
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr std::size_t kPacked = 128 << 10;  // compressed bytes that are read at a time
+constexpr std::size_t kPacked = 128 << 10;  // compressed bytes of one read
 
 class Called : public ByteSource {
  public:
@@ -29,7 +29,7 @@ class Called : public ByteSource {
   ReadBytes read_;
 };
 
-/// A source that returns bytes that were already read, then the rest.
+/// First returns `beginning`, which was already read from `rest`; then reads `rest`.
 class Resumed : public ByteSource {
  public:
   Resumed(std::string beginning, std::unique_ptr<ByteSource> rest)
@@ -77,8 +77,8 @@ class Unpacked : public ByteSource {
   std::unique_ptr<ByteSource> packed_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
-  bool last_ = false;     // the compressed bytes have ended
-  bool between_ = false;  // no stream is open: the end may come here
+  bool last_ = false;     // all compressed bytes have been read
+  bool between_ = false;  // the last gzip member or zstd frame is complete: the input may end here
 };
 
 class Gunzipped : public Unpacked {
@@ -138,7 +138,7 @@ class Unzstd : public Unpacked {
   ZSTD_DStream* stream_ = nullptr;
 };
 
-/// `cut`: `beginning` is not the complete text.
+/// `cut`: `beginning` is only the first part of the text.
 bool begins_as_json_lines(std::string_view beginning, bool cut) {
   const std::size_t end = beginning.find('\n');
   std::string_view first = beginning.substr(0, end);

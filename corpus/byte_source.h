@@ -1,5 +1,5 @@
 #pragma once
-// Sequential bytes of a file or a stream, which may be compressed with gzip or zstd.
+// Reads a file or a stream from its first byte to its last, and decompresses gzip and zstd.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,31 +16,34 @@ class Fs;
 
 namespace titan::corpus {
 
+/// A stream of bytes that is read once, in order.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Fills the beginning of `out`, which must not be empty. Returns the number of bytes, 0 at the end.
+  /// Writes the next bytes to the beginning of `out`, which must not be empty. Returns their number, which may be less
+  /// than the size of `out`; 0 at the end of the stream. \error kFailed, kMediaError, kCorrupt (damaged compression)
   virtual ckpt::Result<std::size_t> read(std::span<char> out) = 0;
 };
 
-/// Reads the next piece of a stream, like ByteSource::read.
+/// A function with the contract of ByteSource::read.
 using ReadBytes = std::function<ckpt::Result<std::size_t>(std::span<char> out)>;
 
+/// A ByteSource that calls `read`.
 std::unique_ptr<ByteSource> source_of(ReadBytes read);
-/// Opens the file `path`; follows links. \error kInvalid: it does not exist, or is not a regular file; kFailed
+/// Opens the file at `path`; follows symbolic links. \error kInvalid: the file does not exist; else as Fs::open_read
 ckpt::Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string& path);
 
-/// A source whose beginning was examined.
+/// A source, and what its first 4 KiB (ckpt::kSignatureBytes) tell about its content. For a compressed file both the
+/// source and the other members are about the decompressed bytes.
 struct LookedAt {
-  std::unique_ptr<ByteSource> source;  ///< from its first byte on
+  std::unique_ptr<ByteSource> source;  ///< still returns the examined bytes: reads from the first byte on
   ckpt::FileKind kind = ckpt::FileKind::kUnknown;
-  bool json_lines = false;  ///< the first line is a JSON object, or begins like one and is long
-  bool marked = false;      ///< it begins with a byte order mark (BOM)
-  bool json = false;        ///< it begins like a JSON object, or like a list of objects, lists or strings
+  bool json_lines = false;  ///< the first line begins with `{"` and ends with `}`, or is longer than 4 KiB
+  bool marked = false;      ///< the content begins with a UTF-8 byte order mark (BOM)
+  bool json = false;        ///< the content begins like a JSON object, or like a list of objects, lists or strings
 };
-/// Examines how `source` begins. If it is compressed with gzip or zstd, the result reads the decompressed bytes of all
-/// members and frames, one after the other. `name` is for messages. \error those of the source; kCorrupt (also by
-/// read()): damaged, incomplete
+/// Examines the beginning of `source`. If `source` is compressed with gzip or zstd, the result reads the decompressed
+/// bytes of all gzip members or zstd frames, one after the other. `name`: for messages. \error as ByteSource::read
 ckpt::Result<LookedAt> look_into(const std::string& name, std::unique_ptr<ByteSource> source);
 
 }  // namespace titan::corpus

@@ -13,7 +13,7 @@ namespace titan::corpus {
 using ckpt::Result;
 using ckpt::Status;
 
-/// A file that grows at its end, in large writes.
+/// Appends to a file in writes of 4 MiB, and hashes what it writes.
 struct DataWriter::Output {
   static constexpr std::size_t kBuffer = 4 << 20;
   std::unique_ptr<ckpt::File> file;

@@ -1,5 +1,5 @@
 #pragma once
-// Writes the shards of a token folder, document by document.
+// Writes the shard files of a token folder (token_data.h), document by document.
 #include <memory>
 #include <span>
 #include <string>
@@ -14,23 +14,25 @@ class Fs;
 
 namespace titan::corpus {
 
-/// The tokens [begin, end) of a document.
+/// A range of tokens [begin, end), counted from the first token of a document.
 struct Stretch {
   std::size_t begin = 0, end = 0;
 };
 
-/// Fills `folder`, which the caller has created empty. A shard ends with the document that reaches the shard size.
+/// Writes shards into an empty folder, which the caller has created. No document is split between two shards.
 class DataWriter {
  public:
-  /// `shard_bytes`: bytes of tokens per shard, exceeded by less than one document. `answers`: only a part of the tokens
-  /// is trained on.
+  /// `token_bytes`: 2 or 4. `shard_bytes`: size of a shard's token file, which the last document of the shard may
+  /// exceed. `answers`: only some tokens are trained on, so each shard also gets a file with their ranges.
   DataWriter(ckpt::Fs& fs, std::string folder, std::uint32_t token_bytes, std::uint64_t shard_bytes,
              bool answers = false);
   ~DataWriter();
 
-  /// `answers`: the ranges of the document that are trained on, ascending; only if the writer was made with `answers`.
+  /// Appends a document. `answers`: its ranges that are trained on, ascending; empty unless the writer was constructed
+  /// with `answers`. \error as the file system's
   ckpt::Status add(std::span<const std::uint32_t> document, std::span<const Stretch> answers = {});
-  /// Makes everything durable. Returns the content of the folder: shards, tokens, documents, the longest document.
+  /// Flushes all files to disk (fsync). Returns the list of shards and the counts of tokens and documents; the caller
+  /// sets the members about texts and tokenizer. \error as the file system's
   ckpt::Result<TokenData> finish();
 
  private:

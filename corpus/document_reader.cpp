@@ -85,7 +85,7 @@ Result<DocumentReader> DocumentReader::open(ckpt::Fs& fs, InputOptions options) 
   return reader;
 }
 
-// Warns that an unusual input is read as text.
+// Adds a warning if a file is read as text and looks like JSON, like a web page, or begins with a byte order mark.
 void DocumentReader::warn_of(const std::string& name, const LookedAt& looked) {
   const bool lines = looked.json_lines || named_json_lines(name);
   const bool as_text = options_.format ? *options_.format == InputFormat::kText : !lines;

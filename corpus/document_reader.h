@@ -1,5 +1,6 @@
 #pragma once
-// Documents of files and streams, in order: lines of a JSON Lines file, texts between separators, whole files.
+// Reads documents from files and streams, in order. A document is a line of a JSON Lines file, the text between two
+// separators, or a whole file.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,46 +19,52 @@ namespace titan::corpus {
 
 enum class InputFormat { kText, kJsonLines };
 
+/// What to read, and how to split it into documents.
 struct InputOptions {
-  std::vector<std::string> inputs;    ///< files; folders (their files by name); patterns "a/*.txt"; "-": standard input
+  /// Paths of files; folders, whose regular files are read in the order of their names, without hidden files, links and
+  /// subfolders; patterns ("a/*.txt"); "-" for standard input.
+  std::vector<std::string> inputs;
   std::optional<InputFormat> format;  ///< format of all inputs; empty: decided by each file's name or beginning
   std::string separator;              ///< between the documents of a text; empty: a text is one document
-  ReadBytes standard_input;
+  ReadBytes standard_input;           ///< empty: "-" is refused
 };
 
-/// Documents as stored in their files, in one buffer.
+/// Several documents in one buffer, as stored in their files: a JSON line is not parsed yet.
 struct RawDocuments {
+  /// Where a document is in the buffer, and where it came from.
   struct Place {
     std::size_t begin = 0, end = 0;  ///< offsets in `bytes`
     std::uint32_t input = 0;         ///< index into DocumentReader::names()
     std::uint64_t number = 0;  ///< number of the line or document in its file, from 1; messages count documents from 0
-    bool json = false;         ///< it is a line of a JSON Lines file
+    bool json = false;         ///< the document is a line of a JSON Lines file
   };
   std::string bytes;
   std::vector<Place> places;
 };
 
-/// Reads the list of inputs and keeps the position in the current one.
+/// Reads all documents of the inputs, one file after the other.
 class DocumentReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< maximum size of a document or line, in bytes
-  static constexpr std::uint32_t kMostInputs = 1u << 20;
+  static constexpr std::uint32_t kMostInputs = 1u << 20;          ///< maximum number of files
 
-  /// Finds the files without opening them. \error kInvalid: a file does not exist, a folder is empty
+  /// Lists the files of `options.inputs` without opening them. \error kInvalid: a path does not exist, is neither file
+  /// nor folder, or is a token folder; a folder has no file; more than kMostInputs files; else as the file system's
   static ckpt::Result<DocumentReader> open(ckpt::Fs& fs, InputOptions options);
 
-  /// Opens each file and examines its beginning. \error kInvalid: not a text file
+  /// Opens each file and examines its first 4 KiB; the position of this reader stays. \error as fill()
   ckpt::Status look_at_all();
 
-  /// Appends documents until `out` has at least `wanted` bytes; appends nothing at the end of the last file. Skips
-  /// empty lines and empty texts. \error kInvalid: not a text file, a document that is too long; kCorrupt, kFailed
+  /// Appends documents until `out` has at least `wanted` bytes or the last file ends. If nothing was appended, all
+  /// documents have been read. Skips empty lines and empty texts. \error kInvalid: a file that is not text (no_text.h),
+  /// a document of more than kLongest bytes; kCorrupt: damaged compression; kFailed
   ckpt::Status fill(std::size_t wanted, RawDocuments& out);
 
-  const std::vector<std::string>& names() const { return names_; }
-  std::uint64_t total_bytes() const { return total_bytes_; }  ///< size of all files as stored; 0: not known
-  std::uint64_t read_bytes() const { return *read_bytes_; }   ///< bytes read so far, of total_bytes()
-  std::uint64_t skipped() const { return skipped_; }          ///< empty texts and lines
-  /// A few lines about inputs that do not look like the text that they are read as.
+  const std::vector<std::string>& names() const { return names_; }  ///< paths of the files, in reading order
+  std::uint64_t total_bytes() const { return total_bytes_; }        ///< stored size of all files; 0 with standard input
+  std::uint64_t read_bytes() const { return *read_bytes_; }         ///< stored bytes read so far, of total_bytes()
+  std::uint64_t skipped() const { return skipped_; }                ///< number of empty texts and lines
+  /// At most 9 lines, about files that are named twice and files read as text that look like JSON or a web page.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -74,24 +81,25 @@ class DocumentReader {
   std::vector<std::string> names_, warnings_;
   std::uint64_t total_bytes_ = 0, skipped_ = 0;
   std::shared_ptr<std::uint64_t> read_bytes_ = std::make_shared<std::uint64_t>(0);
-  std::size_t next_ = 0;  // input to open
-  std::unique_ptr<ByteSource> source_;
+  std::size_t next_ = 0;                // index in names_ of the next file to open
+  std::unique_ptr<ByteSource> source_;  // the open file; null between two files
   bool json_ = false, ended_ = false;
   std::string separator_;
   std::uint64_t number_ = 0;
-  std::string held_;                 // buffered input; the bytes from `at_` on were not returned yet
-  std::size_t at_ = 0, looked_ = 0;  // no separator begins in [at_, looked_)
+  std::string held_;                 // buffered input; the next document begins at offset at_
+  std::size_t at_ = 0, looked_ = 0;  // no separator begins in [at_, looked_) of held_
 };
 
-/// The paths that occur more than once in `paths`, sorted.
+/// The paths that occur more than once in `paths`, sorted. Paths are compared in normal form: "a/./b" is "a/b".
 std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 
-/// The offset of the first escape in `json`, from `from` on, that is half of a surrogate pair ("\\ud800" alone).
+/// The offset of the first lone surrogate in `json` at or after `from`: a `\u` escape of a high surrogate without a low
+/// one after it, or the other way round ("\\ud800" alone).
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
-/// Turns the error `status` of reading `line` into an error about the user's input. A line that is not UTF-8 gets a
-/// hint.
+/// Changes the code of `status`, an error of reading `line`, to kInvalid; adds a hint if `line` is not UTF-8.
 ckpt::Status bad_line(std::string_view line, ckpt::Status status);
-/// The text of the member `field` of one JSON object. `what` names the line in messages. \error kInvalid
+/// The value of the member `field` of the JSON object `line`. `what` names the line in messages. \error kInvalid: no
+/// JSON object, a lone surrogate, or no such member, twice, or not a string
 ckpt::Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field);
 
 }  // namespace titan::corpus

@@ -29,7 +29,7 @@ std::uint32_t largest_id(std::span<const std::byte> bytes, std::uint32_t width) 
   return largest;
 }
 
-/// Reads the members of a folder completely.
+/// Reads files of a token folder completely, and compares their digests.
 class Verifier {
  public:
   Verifier(ckpt::Fs& fs, const LookOptions& options, std::uint64_t total) : fs_(fs), options_(options), total_(total) {}
@@ -72,7 +72,7 @@ Result<recipe::Tokenizer> tokenizer_of(ckpt::Fs& fs, const LookOptions& options,
                        tokenizer.digest().hex() + ", theirs " + data.tokenizer.hex());
 }
 
-/// Reads number `index` of a member with little-endian numbers of `width` bytes.
+/// Reads the number at position `index` of a file of little-endian numbers of `width` bytes.
 Result<std::uint64_t> number_at(ckpt::File& file, std::uint64_t index, std::uint32_t width) {
   std::uint64_t value = 0;
   std::byte bytes[8] = {};
@@ -115,7 +115,7 @@ Status show(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
   return {};
 }
 
-/// Ids of a file, as stored, little-endian.
+/// The ids [begin, begin + count) of a file. Negative ids stay negative.
 Result<std::vector<std::int64_t>> ids_of(ckpt::File& file, const TokenFile& layout, std::uint64_t begin,
                                          std::size_t count) {
   std::vector<std::byte> bytes(count * layout.width);
@@ -130,7 +130,7 @@ Result<std::vector<std::int64_t>> ids_of(ckpt::File& file, const TokenFile& layo
   return ids;
 }
 
-/// Reads all ids; none may be negative. Sets the upper bound of all.
+/// Checks that no id of the file is negative. Sets data->vocabulary to the largest id + 1. \error kCorrupt
 Status verify_ids(const LookOptions& options, ckpt::File& file, const TokenFile& layout, TokenData* data) {
   const std::size_t most = kVerifiedAtOnce / layout.width;
   for (std::uint64_t at = 0; at < layout.tokens; at += most) {
@@ -171,7 +171,7 @@ Status show_file(ckpt::Fs& fs, const LookOptions& options, ckpt::File& file, con
   return {};
 }
 
-/// The content of a file of ids; without an index it is one document.
+/// Sets file, data and shown documents of the report for a file of ids. A file without an index is one document.
 Status look_at_file(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
   TITAN_ASSIGN_OR_RETURN(report->file, open_token_file(fs, options.folder, options.raw_bytes));
   const TokenFile& layout = *report->file;

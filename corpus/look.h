@@ -1,5 +1,6 @@
 #pragma once
-// Shows a token folder or a file of token ids: counts, documents as text, and whether digests or the index are correct.
+// `titan-ckpt tokens`: shows a token folder or a file of token ids. Counts tokens and documents, decodes documents to
+// text, and checks digests or ids.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,38 +18,40 @@ class Fs;
 namespace titan::corpus {
 
 struct LookOptions {
-  std::string folder;           ///< token folder, or a file of token ids
-  std::uint32_t raw_bytes = 2;  ///< bytes of an id, for a file that does not record them
-  std::string tokenizer;        ///< to show documents with; empty: the one in the folder
+  std::string folder;           ///< path of a token folder, of a file of ids, or of a Megatron pair without ending
+  std::uint32_t raw_bytes = 2;  ///< bytes per id (2 or 4), for a file that does not record them
+  std::string tokenizer;        ///< tokenizer that decodes the shown documents; empty: the one in the folder
   std::uint64_t show = 0;       ///< number of documents to show, from the first on
-  bool verify = false;          ///< calls verify_tokens(); for a file: looks for invalid ids
+  bool verify = false;          ///< calls verify_tokens(); for a file: checks that no id is negative
   std::uint64_t most = 1000;    ///< maximum number of tokens shown per document
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< progress in verified bytes
 };
 
 struct ShownDocument {
-  std::uint64_t tokens = 0;
-  bool cut = false;  ///< only the first LookOptions::most are in `text`
+  std::uint64_t tokens = 0;  ///< number of tokens of the whole document
+  bool cut = false;          ///< `text` has only the first LookOptions::most tokens
   std::string text;
   bool operator==(const ShownDocument&) const = default;
 };
 
 struct LookReport {
-  std::string folder;
+  std::string folder;  ///< path of the folder or file
+  /// Content of data.json. For a file of ids only the counts are set, and if verified the vocabulary: largest id + 1.
   TokenData data;
   std::vector<ShownDocument> shown;
   bool verified = false;
-  std::optional<TokenFile> file;  ///< set for a file; `data` then has its counts, and the vocabulary only if verified
+  std::optional<TokenFile> file;  ///< set for a file of ids
 };
 
-/// \error kInvalid: no such folder or file, an incomplete one, a tokenizer with other ids; kCorrupt: a wrong digest, an
-/// impossible document end or id; kFailed, kInterrupted, kTerminated
+/// Reads what `options` ask for. \error kInvalid: the folder or file does not exist or is incomplete, or the tokenizer
+/// is not the one of the ids; kCorrupt: a digest does not match, or a document end or an id is impossible; kMediaError,
+/// kFailed, kInterrupted, kTerminated
 ckpt::Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options);
 
-/// Reads every byte of the token folder LookOptions::folder, whose data.json is `data`, and compares it with the
-/// digests, including the tokenizer's. Checks that every id is in the vocabulary. \error kCorrupt, kMediaError,
-/// kFailed, kInterrupted, kTerminated
+/// Reads every shard and the tokenizer of the token folder LookOptions::folder, and compares their digests with those
+/// in `data`, the content of its data.json. Checks that every id is smaller than the vocabulary. \error kCorrupt,
+/// kMediaError, kFailed, kInterrupted, kTerminated
 ckpt::Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& data);
 
 }  // namespace titan::corpus

@@ -1,5 +1,5 @@
 #pragma once
-// Why an input cannot be tokenized as text, and what to do with it instead.
+// Refuses inputs of `tokenize` that are not text, with a hint what to do with them instead.
 #include <string>
 
 #include "ckpt/base/file_kind.h"
@@ -14,11 +14,11 @@ namespace titan::corpus {
 /// "standard input" for "-", else the path in quotes.
 std::string shown_input(const std::string& input);
 
-/// Checks that the folder `path` is not a token folder. \error kInvalid: it is
+/// Refuses a token folder as an input. \error kInvalid: `path` is a token folder
 ckpt::Status check_no_token_folder(ckpt::Fs& fs, const std::string& path);
 
-/// Judges by name, beginning and neighbouring files whether `input` can be text. \error kInvalid: token ids, a table,
-/// an archive or another binary file; the hint says what to do
+/// Refuses an input that cannot be text, judged by its name, by its `kind` and by an index file next to it. \error
+/// kInvalid: token ids, a table (Parquet, Arrow), an archive or another binary file; the hint says what to do
 ckpt::Status check_is_text(ckpt::Fs& fs, const std::string& input, ckpt::FileKind kind);
 
 }  // namespace titan::corpus

@@ -1,5 +1,5 @@
 #pragma once
-// Paths with shell wildcards.
+// Expands paths with shell wildcards.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +15,9 @@ namespace titan::corpus {
 /// Whether a path has a wildcard: "*", "?" or "[".
 bool has_wildcard(std::string_view path);
 
-/// The paths that match `pattern`, ordered by name in each part of the path. "*", "?" and "[..]" match no hidden name.
-/// A part that exists literally ("tb[1]") matches only itself. A dangling link counts as a name.
-/// \error of the file system: a folder that cannot be listed
+/// The paths that match `pattern`, sorted by name within each folder. "*", "?" and "[..]" match no name that begins
+/// with a dot. A part of the path that exists literally (a folder "tb[1]") matches only itself. A link whose target is
+/// missing can match the last part. \error as the file system's: a folder cannot be listed
 ckpt::Result<std::vector<std::string>> paths_that_fit(ckpt::Fs& fs, const std::string& pattern);
 
 }  // namespace titan::corpus

@@ -19,7 +19,7 @@ using ckpt::Status;
 constexpr const char* kSchema = "titan.data/1";
 constexpr std::uint64_t kLargest = std::uint64_t{64} << 20;
 constexpr std::size_t kMostShards = 1 << 18;
-constexpr std::size_t kMostAround = 64;  // most ids before or after a document
+constexpr std::size_t kMostAround = 64;  // maximum number of ids before or after a document
 
 JsonValue ids_value(const std::vector<std::uint32_t>& ids) {
   std::vector<JsonValue> items;

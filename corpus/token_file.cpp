@@ -93,7 +93,7 @@ struct MegatronIndex {
 };
 
 Result<MegatronIndex> read_megatron_header(const std::string& path, const OpenFile& open) {
-  // 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 6 f64, 7 f32, 8 u16
+  // Megatron's numbers of dtypes: 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 6 f64, 7 f32, 8 u16.
   constexpr Width kWidths[] = {{0, false}, {1, false}, {1, true},  {2, true}, {4, true},
                                {8, true},  {0, false}, {0, false}, {2, false}};
   std::byte bytes[kMegatronHeader];
@@ -107,7 +107,8 @@ Result<MegatronIndex> read_megatron_header(const std::string& path, const OpenFi
   if (type >= std::size(kWidths) || kWidths[type].bytes == 0)
     return ckpt::invalid("'" + path + "' is of elements of type " + std::to_string(type) + ", which are no ids");
   MegatronIndex index{kWidths[type], number_at<std::uint64_t>(bytes + 18), number_at<std::uint64_t>(bytes + 26)};
-  // 4 + 8 bytes per sequence, 8 per document bound; one more per sequence if there are modes.
+  // A sequence takes 4 + 8 bytes, a document bound 8. An index with modes (multimodal data) has 1 more byte per
+  // sequence.
   const unsigned __int128 plain = kMegatronHeader + static_cast<unsigned __int128>(index.sequences) * 12 +
                                   static_cast<unsigned __int128>(index.bounds) * 8;
   if (open.size != plain && open.size != plain + index.sequences)
@@ -140,7 +141,8 @@ Status take_megatron(ckpt::Fs& fs, const OpenFile& open, TokenFile* file) {
                                   " bytes: its last sequence ends elsewhere");
 }
 
-/// "gpt2|2": the tokenizer, and the bytes of an id; further lines are counts for display.
+/// Reads the first line of the metadata, such as "gpt2|2": name of the tokenizer, bytes per id. Further lines are
+/// counts for display.
 Status take_metadata(ckpt::Fs& fs, const std::string& path, TokenFile* file) {
   constexpr std::uint64_t kMost = 4096;
   TITAN_ASSIGN_OR_RETURN(const OpenFile open, open_file(fs, path));
@@ -178,7 +180,7 @@ Status take_nanotron(ckpt::Fs& fs, const OpenFile& open, TokenFile* file) {
                                   file->path + "' has " + std::to_string(file->tokens));
 }
 
-/// Reads the numbers [begin, begin + count) of one file, at `at` bytes, as u64.
+/// Reads the numbers [begin, begin + count) of an array that starts at byte `at` of the file, as u64.
 template <typename Number>
 Status read_numbers(ckpt::File& file, std::uint64_t at, std::uint64_t begin, std::size_t count,
                     std::vector<std::uint64_t>* out) {

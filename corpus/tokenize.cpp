@@ -24,22 +24,22 @@ using ckpt::Status;
 using recipe::Encoder;
 using recipe::Tokenizer;
 
-constexpr std::size_t kPortion = 1 << 20;  // bytes of text (at least one document) that a thread encodes at a time
+constexpr std::size_t kPortion = 1 << 20;  // bytes of text that a thread encodes at a time; at least one document
 constexpr unsigned kMostThreads = 64;
 
-/// Documents and their token ids.
+/// Documents that one thread encodes at a time, and their token ids.
 struct Portion {
   RawDocuments raw;
   std::vector<std::uint32_t> ids;
-  std::vector<std::size_t> ends;              // of the documents in `ids`
-  std::vector<std::vector<Stretch>> answers;  // for each document, if some tokens are not trained on
+  std::vector<std::size_t> ends;              // the end of each document in `ids`
+  std::vector<std::vector<Stretch>> answers;  // ranges of each document that are trained on; empty: all tokens are
   std::uint64_t text_bytes = 0, empty = 0;
 };
 
-/// Whether some tokens are not trained on.
+/// Whether only the answers are trained on.
 bool teaches_answers(const TokenizeOptions& options) { return options.completions || !options.messages.empty(); }
 
-/// A pool of encoders for threads.
+/// A pool of encoders: a thread takes one for a portion and gives it back.
 class Encoders {
  public:
   Encoders(const Tokenizer& tokenizer, const ckpt::CancelToken& cancel) : tokenizer_(tokenizer), cancel_(cancel) {}
@@ -66,7 +66,7 @@ class Encoders {
   std::vector<std::unique_ptr<Encoder>> free_ TITAN_GUARDED_BY(mutex_);
 };
 
-/// The ids before or after each document.
+/// The id of the token `given`; `own` if it is unset. `flag` names the token's flag in the error.
 Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char* flag,
                                           const std::optional<std::string>& given,
                                           const std::vector<std::uint32_t>& own) {
@@ -77,7 +77,7 @@ Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char
   return std::vector<std::uint32_t>{*id};
 }
 
-/// The first document with NUL bytes, whichever thread found it, and the number of such documents.
+/// Counts the documents with NUL bytes, and keeps a warning about the first one in reading order.
 class Zeros {
  public:
   void add(const RawDocuments::Place& place, const std::string& line) {
@@ -202,7 +202,7 @@ class Job {
     return why.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
   }
 
-  /// Encodes each part separately, so that a trained part begins with its own token.
+  /// Encodes each part separately, so that no token covers the end of a prompt and the beginning of an answer.
   Status encode_answers(const RawDocuments::Place& place, std::string_view line, Encoder& encoder, Portion& portion) {
     if (!place.json)
       return ckpt::invalid(named(place) + " is text, and prompts and answers are read from JSON lines")
@@ -282,7 +282,7 @@ Status replaceable(ckpt::Fs& fs, const std::string& dst) {
   return {};
 }
 
-/// \error kInvalid: one of the files `names` is in the folder `dst`, which would be replaced.
+/// Refuses an input file inside `dst`, since `dst` will be replaced. \error kInvalid
 Status check_outside(ckpt::Fs& fs, const std::vector<std::string>& names, const std::string& dst) {
   const Result<std::string> folder = fs.real_path(dst);
   if (!folder.ok()) return {};  // nothing is there
@@ -296,7 +296,7 @@ Status check_outside(ckpt::Fs& fs, const std::vector<std::string>& names, const 
   return {};
 }
 
-/// Does everything except checks of names and publishing.
+/// Reads, encodes and writes to the unpublished folder of `rewrite`; writes nothing if `rewrite` is null.
 Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite, TokenizeReport* report) {
   TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files, read_tokenizer_files(fs, options.tokenizer));
   TITAN_ASSIGN_OR_RETURN(const Tokenizer tokenizer, parse_tokenizer(files));

@@ -1,5 +1,5 @@
 #pragma once
-// The files of a tokenizer in a Hugging Face folder.
+// Reads a tokenizer's files from a Hugging Face folder.
 #include <string>
 
 #include "recipe/text/tokenizer.h"
@@ -16,10 +16,10 @@ struct TokenizerFiles {
   std::string config;  ///< the text of tokenizer_config.json next to it; empty: none
 };
 
-/// Reads tokenizer.json at `path` (its folder, or the file). Follows links, since Hugging Face's cache uses them.
-/// \error kInvalid: missing or too large; kFailed
+/// Reads the tokenizer at `path`: its folder, or its tokenizer.json. Follows symbolic links, since Hugging Face's cache
+/// consists of them. \error kInvalid: a file is missing, or larger than Tokenizer::kLargestFile; kFailed
 ckpt::Result<TokenizerFiles> read_tokenizer_files(ckpt::Fs& fs, const std::string& path);
-/// Parses the tokenizer. \error as Tokenizer::parse
+/// Parses the files to a tokenizer. \error as Tokenizer::parse
 ckpt::Result<recipe::Tokenizer> parse_tokenizer(const TokenizerFiles& files);
 
 }  // namespace titan::corpus

@@ -65,7 +65,7 @@ Status unknown_flag(const Program& program, const Verb* verb, const std::string&
   return suggestion.empty() ? with_help_hint(status, program, verb_name) : status.with_hint(suggestion);
 }
 
-/// The parser's result for one flag: values, or a count.
+/// Where the parser stores a flag's values, or how often a switch occurred.
 struct Slot {
   Flag flag;
   std::vector<std::string> values;
@@ -78,7 +78,7 @@ void add_flag(CLI::App& app, Slot& slot) {
   if (slot.flag.value.empty()) {
     app.add_flag(names, slot.count);
   } else {
-    // One value per occurrence: a vector option would otherwise eat the positionals that follow.
+    // One value per occurrence: otherwise a vector option would also take the positionals that follow.
     app.add_option(names, slot.values)->allow_extra_args(false);
   }
 }
@@ -190,7 +190,7 @@ std::vector<Override> take_overrides(std::vector<std::string>& words,
 }
 
 Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words) {
-  // What follows "--" is never a flag; CLI11 would mix it with words that it does not know.
+  // Words after "--" are never flags. They are kept from CLI11, which would mix them with unknown flags.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> arguments(words.begin(), dashes);
   const std::vector<std::string> literal(dashes == words.end() ? dashes : dashes + 1, words.end());
@@ -204,7 +204,7 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   app.set_help_flag();
   app.allow_extras();
   app.require_subcommand(0, 1);
-  std::deque<Slot> slots;  // addresses must stay
+  std::deque<Slot> slots;  // not a vector: CLI11 keeps pointers to the elements
   CLI::App* sub = nullptr;
   if (verb != nullptr) {
     command.verb = verb->name;

@@ -1,6 +1,6 @@
 #pragma once
-// A program's verbs and flags, and the typed command line, as plain data. Parser, help and completions are generated
-// from one table, which also has the function that runs each verb.
+// The table of a program's verbs and flags, and the parser of its command line. Help and shell completions are
+// generated from the same table, which also has the function that runs each verb.
 #include <functional>
 #include <map>
 #include <optional>
@@ -19,21 +19,23 @@ namespace titan::cli {
 struct Answer;
 struct Request;
 
+/// How often a flag may be given.
 enum class Repeat { kOnce, kMany };
 
 struct Flag {
   std::string name;   ///< long form without dashes, "tensors"
   std::string value;  ///< placeholder of the value ("GLOB"); empty: a switch
   std::string help;
-  char letter = 0;  ///< short form
+  char letter = 0;  ///< short form: 'o' for -o; 0: none
   Repeat repeat = Repeat::kOnce;
-  std::string after = {};  ///< allowed only if this is the first positional ("set" of `lr`); empty: always
+  std::string after = {};  ///< sub-verb that the flag belongs to: "set" for a flag of `lr set`; empty: every one
 };
 
-/// What an argument names. kSource: a checkpoint (perhaps a run) that is only read; kTensor: a tensor of the checkpoint
-/// in the preceding argument
+/// What an argument names. kSource: a checkpoint that is only read, or the run that contains it; kRun: a run folder;
+/// kDestination: a path to write; kTensor: a tensor of the checkpoint in the preceding argument; kWord: any other word.
 enum class Names { kWord, kSource, kRun, kDestination, kTensor };
-enum class Takes { kOurs, kForeign };  ///< kForeign: also checkpoints of other formats
+/// Formats of a checkpoint argument. kOurs: Titan checkpoints; kForeign: also those of other programs.
+enum class Takes { kOurs, kForeign };
 
 /// A positional argument.
 struct Argument {
@@ -49,27 +51,28 @@ struct Verb {
   std::vector<Argument> arguments;
   std::string help;  ///< one line
   std::vector<Flag> flags;
-  ckpt::Result<Answer> (*run)(const Request&) = nullptr;
-  bool json = true;  ///< answers in JSON with --json; false: --json has no effect
+  ckpt::Result<Answer> (*run)(const Request&) = nullptr;  ///< runs the verb
+  bool json = true;                                       ///< answers in JSON with --json; false: --json has no effect
 
-  /// Positions of the arguments that name a checkpoint to read; with `with_runs` also those that name a run.
+  /// Indexes in `arguments` of those that name a checkpoint to read; with `with_runs` also of those that name a run.
   std::vector<std::size_t> sources(bool with_runs) const;
 };
 
-/// Shell completions that are not in the table.
+/// Functions for shell completions that depend on files. Null: no such completions.
 struct Offers {
-  /// The words that may follow RUN@.
+  /// The words that may follow `RUN@`, such as "latest" and step numbers.
   std::vector<std::string> (*steps)(ckpt::Fs& fs, const std::string& run) = nullptr;
-  /// The tensors of a checkpoint.
+  /// The names of a checkpoint's tensors.
   std::vector<std::string> (*tensors)(ckpt::Fs& fs, const std::string& checkpoint) = nullptr;
 };
 
-/// Words that users of other programs type for a verb.
+/// Words that other programs use for a verb ("list" for "ls"). A user who types one gets a hint with `command`.
 struct VerbHabit {
   std::vector<std::string> words;
-  std::string command;  ///< what they mean here, program first
+  std::string command;  ///< the equivalent command line, program name first
 };
 
+/// A program: titan-train or titan-ckpt.
 struct Program {
   std::string name, help;
   std::vector<Verb> verbs;
@@ -77,52 +80,57 @@ struct Program {
   std::vector<std::string> (*keys)() =
       nullptr;  ///< names of keys ("section.key"); verbs with --set also accept --section.key=value
   void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds program-specific advice to the error of a verb
-  /// The command that was probably meant if the path `path` was typed instead of a verb.
+  /// The command line to suggest if the user typed the path `path` instead of a verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
   std::vector<VerbHabit> habits = {};
-  /// Resolves RUN@best to a folder; returns any other text unchanged. `skipped` gets better steps that are damaged.
+  /// Resolves RUN@best to a step folder; returns any other text unchanged. Appends to `skipped` a line for each step
+  /// that is better but cannot be used.
   ckpt::Result<std::string> (*best)(ckpt::Fs& fs, const std::string& spec, std::vector<std::string>* skipped) = nullptr;
   const char* notices = "";  ///< what --licenses prints
   Offers offers = {};
   std::string (*libraries)() = nullptr;  ///< for --version: ", NAME VERSION" of each library that only this program
                                          ///< links
 
+  /// The verb with this name; null if there is none.
   const Verb* find(std::string_view verb) const;
 };
 
 /// The parsed command line.
 struct Command {
-  std::string verb;  ///< may be empty with a flag of every program
+  std::string verb;  ///< empty if only --help, --version or --licenses was given
   std::vector<std::string> positionals;
   std::map<std::string, std::vector<std::string>> values;  ///< by long name; a switch has one empty value
   bool help = false, version = false, licenses = false;
   std::vector<std::string> overrides = {};  ///< arguments that set keys, as typed or translated from flags
-  std::vector<std::string> words = {};      ///< the whole command line, program name first, if the program asks for it
+  std::vector<std::string> words = {};      ///< the whole command line, program name first; only set by titan-train
 
   bool has(const std::string& flag) const { return values.count(flag) > 0; }
+  /// The last value of the flag `flag` (long name); nullopt if it was not given.
   std::optional<std::string> value(const std::string& flag) const;
-  /// Every value of a flag that may be repeated.
+  /// All values of a flag that may be repeated, in the order typed.
   std::vector<std::string> all(const std::string& flag) const;
 };
 
-/// The flags that every program has, and that need no verb: --help, --version, --licenses.
+/// The flags that every program has and that need no verb: --help, --version, --licenses.
 const std::vector<Flag>& flags_of_every_program();
 
-/// Parses the arguments (without the program's name). If a flag of every program is given, nothing else is checked.
-/// \error kInvalid: unknown verb or flag (with "did you mean"), missing or surplus arguments.
+/// Parses `words`, the arguments without the program's name. With --help, --version or --licenses, missing arguments
+/// and unknown flags are no error. \error kInvalid: an unknown verb or flag (with a hint "did you mean"), a missing or
+/// surplus argument, a missing value, a flag that is repeated without being allowed to
 ckpt::Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words);
 
-/// An override of a key, with the words as typed: {"a.b", {"--a.b", "1"}}.
+/// A configuration key that was set on the command line, with the words as typed: {"a.b", {"--a.b", "1"}}.
 struct Override {
   std::string key;
   std::vector<std::string> words;
 };
-/// Removes --section.key=value and --section.key value from `words` and returns them, since the parser would take a
-/// separate value for a positional. `is_switch`: whether a key takes no separate value.
+/// Removes each `--section.key=value` and `--section.key value` from `words` and returns them. Call it before the
+/// parser, which would take a separate value for a positional. `is_switch`: whether a key takes no separate value (a
+/// boolean).
 std::vector<Override> take_overrides(std::vector<std::string>& words,
                                      const std::function<bool(const std::string& key)>& is_switch);
 
-/// The text of `--help` for the program, or for one verb. Folded to `width` columns; 0: not folded.
+/// The text of `--help` for the program, or for the verb `verb`, wrapped at `width` columns; 0: not wrapped.
 std::string help_text(const Program& program, const std::string& verb = "", std::size_t width = 0);
 
 }  // namespace titan::cli

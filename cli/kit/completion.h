@@ -1,5 +1,5 @@
 #pragma once
-// Shell completion scripts for verbs, flags, keys and files, generated from the flag table. Pure.
+// Generates shell completion scripts for verbs, flags, keys and files from the flag table. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,19 +10,20 @@
 namespace titan::cli {
 
 enum class Shell { kBash, kZsh, kFish };
-/// "bash", "zsh", "fish". \error kInvalid
+/// The shell named "bash", "zsh" or "fish". \error kInvalid: another name
 ckpt::Result<Shell> parse_shell(std::string_view name);
 
 /// The script for `program`.
 std::string completion_script(const Program& program, Shell shell);
 
-/// The verb that prints completion scripts.
+/// The verb `completion SHELL`, which prints the script. `json`: the verb supports --json.
 Verb completion_verb(bool json = true);
 
-/// The kind of value that a placeholder of the flag table asks for.
+/// The values that a placeholder of the flag table stands for. "auto|never|PATH" has the choices "auto" and "never", or
+/// is a file.
 struct Wanted {
-  std::vector<std::string> choices;  ///< "auto|never|PATH": its lower-case words
-  bool file = false;                 ///< names a file, a folder or a checkpoint
+  std::vector<std::string> choices;  ///< the lower-case words of the placeholder
+  bool file = false;                 ///< the value may be the path of a file, a folder or a checkpoint
 };
 Wanted wanted_by(std::string_view placeholder);
 

@@ -15,7 +15,8 @@ struct Range {
   double low = 0, high = 0;
 };
 
-// The steps that share a column: every step if they are few, else a sample that includes each phase's first step.
+// The smallest and largest LR among the steps [from, to] of a column: of about 64 of them, the first step of each phase
+// and the step before it.
 Range range_in(const Phases& phases, std::uint64_t from, std::uint64_t to) {
   constexpr std::uint64_t kSamples = 64;
   Range range{ckpt::lr_at(phases, from), ckpt::lr_at(phases, from)};
@@ -77,7 +78,7 @@ class Grid {
   }
 
  private:
-  // Steps [first, second] of a column; columns may share a step when there are more of them than steps.
+  // The first and last step of a column. Columns may share a step when there are fewer steps than columns.
   std::pair<std::uint64_t, std::uint64_t> bounds(std::size_t column) const {
     const double count = static_cast<double>(curve_.last - curve_.first) + 1;
     const auto at = [&](std::size_t c) {
@@ -106,7 +107,7 @@ class Grid {
   std::vector<std::string> cells_;
 };
 
-// Runs of the same character are painted with one escape sequence.
+// Colours a row, with one escape sequence for each sequence of equal characters. `two`: there is a new schedule.
 std::string painted(const std::string& row, const Palette& palette, bool two) {
   std::string text;
   for (std::size_t begin = 0; begin < row.size();) {
@@ -125,7 +126,7 @@ std::string painted(const std::string& row, const Palette& palette, bool two) {
 
 void put(std::string& row, std::size_t at, const std::string& text) {
   if (at + text.size() > row.size()) return;
-  // One blank on both sides, so that it does not touch a neighbour.
+  // One blank on both sides, so that the text does not touch other text; without room for that it is dropped.
   const std::size_t from = at > 0 ? at - 1 : 0, to = std::min(row.size(), at + text.size() + 1);
   if (row.find_first_not_of(' ', from) < to) return;
   row.replace(at, text.size(), text);
@@ -164,7 +165,7 @@ std::string curve_text(const Curve& given, const Palette& palette) {
   std::string steps(columns, ' ');
   if (marked) {
     const std::string text = std::to_string(*curve.resume);
-    // Beside the mark, on the side that has room.
+    // The step number goes to the right of the mark, or to the left if the right has no room.
     const std::string left = text + " ^", right = "^ " + text;
     put(steps, mark + right.size() <= columns ? mark : mark + 1 - std::min(mark + 1, left.size()),
         mark + right.size() <= columns ? right : left);

@@ -1,5 +1,5 @@
 #pragma once
-// Reports a failure on stderr, as text or as one JSON object, and gives its exit code.
+// Prints errors, warnings and notes on stderr, as text or as JSON objects.
 #include <string>
 
 #include "ckpt/base/status.h"
@@ -7,7 +7,8 @@
 
 namespace titan::cli {
 
-/// "error: ...", then "  caused by: ..." lines and table lines, then "  hint: ...". Control characters are escaped.
+/// "error: ...", then "  caused by: ..." lines and lines of tables, then "  hint: ...". Control characters are escaped.
+/// Message and hint are wrapped if the palette has a width; commands to paste are not.
 std::string error_text(const ckpt::Status& status, const Palette& palette);
 
 /// {"type":"error","code":12,"kind":"corruption","message":...,"causes":[...],"hint":...} and a newline.

@@ -9,14 +9,14 @@
 
 namespace titan::cli {
 
-/// kInvalid: "`--flag` is `text`, expected ...".
+/// An error of kind kInvalid with the message "`--flag` is `text`, expected ...".
 ckpt::Status wrong_value(const std::string& flag, const std::string& text, const std::string& expected);
 
-/// The value of --color. \error kInvalid
+/// The value of --color; kAuto if it is not given. \error kInvalid
 ckpt::Result<ColorChoice> color_choice(const Command& command);
-/// The value of --top, a number or "all"; `otherwise` when it is not given. \error kInvalid
+/// The value of --top, a number or "all"; `otherwise` if it is not given. \error kInvalid
 ckpt::Result<std::size_t> top_count(const Command& command, std::size_t otherwise);
-/// The value of --threads, 0 when it is not given. \error kInvalid
+/// The value of --threads; 0 (one per core) if it is not given. \error kInvalid
 ckpt::Result<unsigned> thread_count(const Command& command);
 
 }  // namespace titan::cli

@@ -13,7 +13,7 @@
 namespace titan::cli {
 namespace {
 
-// RapidJSON's own allocator returns null when memory runs out, and its buffer writes there.
+// RapidJSON's own allocator returns null when memory runs out, and its buffer would write to that null pointer.
 struct ThrowingAllocator {
   static const bool kNeedFree = true;
   void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }

@@ -1,5 +1,5 @@
 #pragma once
-// Writes one JSON document. Only json_out.cpp uses the programs' JSON library.
+// Writes a JSON document. Only json_out.cpp uses the JSON library (RapidJSON).
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace titan::cli {
 
-/// Builds a document in memory. Use the calls with a key inside an object, and those without inside an array. Text that
-/// is not UTF-8 gets replacement characters; non-finite numbers become the strings "nan", "inf", "-inf".
+/// Builds a document in memory. Inside an object use the overloads with a key, inside an array those without. In text,
+/// bytes that are not UTF-8 become U+FFFD; non-finite numbers become the strings "nan", "inf", "-inf".
 class JsonOut {
  public:
   JsonOut();
-  /// Begins a document with the member "schema"; document() ends it.
+  /// Begins an object with the member "schema": `schema`, for example "titan.plan/1". document() ends the object.
   explicit JsonOut(const char* schema);
   ~JsonOut();
   JsonOut(const JsonOut&) = delete;
@@ -45,7 +45,7 @@ class JsonOut {
   /// A path as text. If it is not UTF-8, a second member "<key>_b64" has its exact bytes.
   void path(std::string_view key, std::string_view value);
 
-  /// A member, formatted by the type of its value: text, number, boolean or list of those. An empty optional becomes
+  /// Writes a member in the JSON type of `value`: string, number, boolean or a list of those. An empty optional becomes
   /// null.
   template <typename Value>
   void member(std::string_view key, const Value& value) {
@@ -66,13 +66,13 @@ class JsonOut {
     else
       null(key);
   }
-  /// Takes a key, its value, the next key, its value, and so on.
+  /// Writes several members: members("a", 1, "b", "text").
   template <typename Value, typename... More>
   void members(std::string_view key, const Value& value, const More&... more) {
     member(key, value);
     if constexpr (sizeof...(more) > 0) members(more...);
   }
-  /// An object with these members.
+  /// Writes the object `key` with several members: object("mesh", "pp", 2, "dp", 4).
   template <typename... Members>
   void object(std::string_view key, const Members&... member) {
     begin_object(key);
@@ -80,7 +80,7 @@ class JsonOut {
     end_object();
   }
 
-  /// An array of texts or counts.
+  /// Writes an array of strings or of unsigned numbers.
   template <typename Values>
   void list(std::string_view key, const Values& values) {
     begin_array(key);
@@ -92,10 +92,10 @@ class JsonOut {
     }
     end_array();
   }
-  /// An array of objects with one path each, `member`.
+  /// Writes an array of objects, each with one path under the key `member`.
   void paths(std::string_view key, const char* member, const std::vector<std::string>& values);
 
-  /// An array with one object per item of `items`; `fill` writes its members.
+  /// Writes an array with an object for each item of `items`; `fill(item)` writes the object's members.
   template <typename Items, typename Fill>
   void each(std::string_view key, const Items& items, Fill fill) {
     begin_array(key);
@@ -107,7 +107,7 @@ class JsonOut {
     end_array();
   }
 
-  /// Ends the object begun by the constructor, and returns the document.
+  /// Ends the object that the constructor began, and returns the document with a newline at its end.
   std::string document();
   /// The document so far with a newline at its end.
   std::string line() const;

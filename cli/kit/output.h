@@ -1,18 +1,20 @@
 #pragma once
-// The only code that writes to stdout (the answer) and stderr (everything else).
+// Writes to stdout (the answer of a verb) and stderr (everything else). No other code does.
 #include <string_view>
 
 #include "ckpt/base/status.h"
 
 namespace titan::cli {
 
-/// Ignores SIGPIPE, which would kill the program in `| head`, and SIGXFSZ, which kills it at the limit of `ulimit -f`.
-/// A write then reports the error instead.
+/// Ignores SIGPIPE, which would kill the program in `| head`, and SIGXFSZ, which would kill it at the file size limit
+/// (`ulimit -f`). The write then fails with an error instead.
 void ignore_write_signals();
 
+/// kReaderGone: the reader of a pipe has closed it.
 enum class Delivery { kDone, kReaderGone };
 
-/// Writes all of `text` to descriptor `fd`. On failure sets `status` to kFailed.
+/// Writes all of `text` to the file descriptor `fd`. If a write fails for another reason than kReaderGone, sets
+/// `status` to kFailed and returns kDone.
 Delivery deliver(int fd, std::string_view text, ckpt::Status* status);
 
 /// Writes `text` to stderr. Errors are ignored.

@@ -15,7 +15,7 @@ std::string to_right(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-/// The end of `text`, after three dots, if it is wider than `width`.
+/// `text`, or if it is wider than `width`, "..." and the end of it.
 std::string end_of(std::string text, std::size_t width) {
   if (display_width(text) <= width) return text;
   const auto continues = [&] { return !text.empty() && (static_cast<unsigned char>(text[0]) & 0xc0) == 0x80; };
@@ -27,7 +27,7 @@ std::string end_of(std::string text, std::size_t width) {
 
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
                           std::size_t width) {
-  // Maximum widths, so that columns do not move between redraws.
+  // The largest width of a size and the least width of the label: fixed, so that columns do not move between redraws.
   constexpr std::size_t kSize = sizeof "1023.9 MiB" - 1, kLabel = 16;
   std::string line;
   if (total > 0) {

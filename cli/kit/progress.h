@@ -1,13 +1,14 @@
 #pragma once
-// One line of progress on stderr, redrawn in place. Only on a terminal; erased when the work ends.
+// A progress line on stderr that is redrawn in place. It is only drawn on a terminal, and erased when the work ends.
 #include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace titan::cli {
 
-/// "label   512.0 MiB of 1.0 GiB   50%   256.0 MiB/s  2s left", shorter than `width` columns: the label is cut first,
-/// then the end of the line. Pure.
+/// "label   512.0 MiB of 1.0 GiB   50%   256.0 MiB/s  2s left". `done` and `total` in bytes; `total` 0: not known. A
+/// line of `width` columns or more is shortened: first the beginning of the label, down to 16 columns, then the end of
+/// the line. Pure.
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
                           std::size_t width);
 
@@ -19,9 +20,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Starts a new piece of work. The rate is measured from here.
+  /// Sets the label and the time from which the rate is measured.
   void begin(std::string label);
-  /// Redraws at most ten times a second. `total` = 0: not known.
+  /// Redraws the line, at most ten times a second. Arguments as for progress_line().
   void update(std::uint64_t done, std::uint64_t total);
   void erase();
 

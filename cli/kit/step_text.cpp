@@ -29,12 +29,13 @@ std::string steps_text(const StepLook& look) {
   return to_the_right(std::to_string(look.step), last.size()) + "/" + last;
 }
 
-/// A part of a line, and its rank in the order in which parts are dropped from a line that is too long; 0: never.
+/// A part of a step line.
 struct Part {
-  int leaves = 0;
+  int leaves = 0;  ///< position in the order in which parts of a line that is too long are dropped; 0: never dropped
   Role role = Role::kPlain;
   std::string name, value;
-  /// With the blanks before it. A time left has a place of six columns: else the columns would come and go with it.
+  /// Columns of the part and the blanks before it. The remaining time counts as at least six columns: otherwise other
+  /// parts would appear and disappear as it gets shorter and longer.
   std::size_t width() const {
     const std::size_t shown = display_width(value);
     return name.empty() ? 1 + shown : name.size() + 3 + (name == "eta" ? std::max<std::size_t>(shown, 6) : shown);
@@ -95,7 +96,7 @@ std::string bar_text(const StepLook& look, double elapsed, const std::string& do
   std::string head = "[" + format_duration(std::floor(elapsed)) + "]  " +
                      to_the_right(std::to_string(static_cast<int>(share * 100)), 3) + "%  step " + steps_text(look);
   std::string tail = doing.empty() ? look.left ? "  eta " + format_duration(*look.left) : "" : "  " + doing;
-  // The last column stays free: a terminal would begin a new line.
+  // The last column stays free: text in it would make some terminals begin a new line.
   const std::size_t room = width > head.size() + tail.size() + 1 ? width - head.size() - tail.size() - 1 : 0;
   if (room >= 10) {
     const std::size_t cells = std::min<std::size_t>(room - 4, 40);

@@ -31,13 +31,13 @@ struct Line {
 
 struct Stop {
   int signal = 0;
-  bool asks = false;  ///< taken note of by stop_on_signals()
-  Line first, second;
+  bool asks = false;   ///< after stop_on_signals(), the first such signal only sets the token
+  Line first, second;  ///< printed when the first signal ends the process; when a second one does
 };
 
-// Changed only while no handler uses them.
+// Written only before the handlers are installed.
 std::array<Stop, 4> stops;
-// Handlers may run in a thread of their own.
+// Read by handlers, which may run on another thread.
 std::array<char, 4096> file_to_remove{};
 std::atomic<bool> removes_file{false};
 

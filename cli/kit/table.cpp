@@ -8,9 +8,10 @@
 
 namespace titan::cli {
 
-// How many columns fit side by side. A last column of words gets the remaining width if that is at least a third.
+// Divides the columns into lines that fit `width`. A left-aligned last column gets the remaining width of its line if
+// that is at least a third of `width`.
 std::vector<Table::Span> Table::spans(std::vector<std::size_t>& widths, std::size_t indent, std::size_t width) const {
-  constexpr std::size_t kBelow = 4;  // indent of what does not fit
+  constexpr std::size_t kBelow = 4;  // indent of the lines after the first of a row
   std::vector<Span> found{{0, 0, indent}};
   std::size_t used = indent;
   for (std::size_t i = 0; i < widths.size(); ++i) {

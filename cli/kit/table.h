@@ -1,7 +1,7 @@
 #pragma once
-// Tables without rules: columns two spaces apart, numbers right-aligned, nothing truncated. Pure. In a table wider than
-// the palette's width a row takes several lines: columns that do not fit go below, indented, and a last cell of words
-// is wrapped.
+// Tables of text without lines between cells. Columns are two spaces apart; nothing is truncated. If a table is wider
+// than the palette's width, each row takes several lines: columns that do not fit go to the next line, indented, and a
+// left-aligned last column is wrapped. Pure.
 #include <string>
 #include <vector>
 
@@ -14,10 +14,10 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
-  bool spare = false;  ///< dropped on a terminal if every row then fits on one line; always shown in a pipe
+  bool spare = false;  ///< left out on a terminal if every row then fits on one line; always shown in a pipe
 };
 
-/// Text that is already escaped.
+/// Text of a cell, already escaped (text.h).
 struct Cell {
   Cell(std::string text, Role role = Role::kPlain) : text(std::move(text)), role(role) {}  // NOLINT: implicit by design
   Cell(const char* text, Role role = Role::kPlain) : text(text), role(role) {}             // NOLINT: implicit by design
@@ -28,15 +28,16 @@ struct Cell {
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Takes at most as many cells as there are columns.
+  /// Adds a row of at most as many cells as there are columns.
   void row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
-  /// Header line (when a column has a title) and rows, each ending in a newline, without trailing blanks.
+  /// A header line, if a column has a title, and the rows. Each line begins with `indent` and ends with a newline,
+  /// without blanks before it.
   std::string render(const Palette& palette, const std::string& indent = "") const;
 
  private:
   using Line = std::vector<Cell>;
-  /// Columns [first, last) of a row, side by side.
+  /// The columns [first, last), which share a line with this indent.
   struct Span {
     std::size_t first, last, indent;
   };
@@ -51,7 +52,7 @@ class Table {
   std::vector<Line> rows_;
 };
 
-/// A list of names and values, one pair per line.
+/// A table of names and values, a pair per line.
 class Facts {
  public:
   void add(const char* name, std::string value) { table_.row({{name, Role::kDim}, std::move(value)}); }

@@ -18,8 +18,9 @@ namespace titan::cli {
 
 namespace {
 
-/// Replaces RUN@best by the folder that it names, and RUN@latest too if newer steps are skipped; `warnings` say why.
-/// Other arguments stay as typed, and the verb reports what is wrong with them. \error of RUN@best
+/// Replaces RUN@best by the path of that step, and RUN@latest too if newer steps are skipped. `warnings` gets a line
+/// for each skipped step with the reason. Other arguments stay as typed; the verb reports errors in them. \error as
+/// Program::best
 ckpt::Status settle_names(const Request& request, std::vector<std::string>& positionals,
                           std::vector<std::string>& warnings) {
   const std::vector<Argument>& arguments = request.verb.arguments;

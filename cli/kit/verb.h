@@ -1,5 +1,5 @@
 #pragma once
-// Runs a verb of either program: its request, its answer, and printing the answer.
+// Runs a verb of either program and prints its answer.
 #include <string>
 #include <vector>
 
@@ -12,6 +12,7 @@ class Fs;
 
 namespace titan::cli {
 
+/// What a verb gets.
 struct Request {
   const Program& program;
   const Verb& verb;
@@ -22,17 +23,17 @@ struct Request {
   ColorChoice color = ColorChoice::kAuto;
 };
 
-/// What a verb prints and returns. If `error` is set, the exit code is the error's.
+/// What a verb prints and returns.
 struct Answer {
-  std::string text;                     ///< for stdout
-  std::vector<std::string> notes = {};  ///< for stderr; with --json they are in the document
+  std::string text;                     ///< for stdout: text, or one JSON document with --json
+  std::vector<std::string> notes = {};  ///< for stderr; not printed with --json, whose document has them
   std::vector<std::string> warnings =
-      {};  ///< for stderr, as objects with --json: warnings that are not in the document
-  ckpt::Status error = {};
+      {};                   ///< for stderr, as JSON objects with --json: warnings that are not in the document
+  ckpt::Status error = {};  ///< printed after `text`; if set, its exit code is returned
   int exit_code = 0;
 };
 
-/// Runs the typed verb, or help or version; prints the answer and returns the exit code.
+/// Runs the verb of `command`, or prints help, version or licenses. Prints the answer and returns the exit code.
 int run_command(const Program& program, Command command);
 
 }  // namespace titan::cli

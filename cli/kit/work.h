@@ -1,5 +1,5 @@
 #pragma once
-// Long-running work of a verb: shows progress, and cancels cleanly on a stop signal.
+// Connects a long operation of a verb with a progress line and with stop signals.
 #include <cstdint>
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace titan::cli {
 
-/// Must outlive the work that `options` describe.
+/// Shows progress while an operation runs, and cancels it on a stop signal. Must outlive the operation.
 class Work {
  public:
-  /// Sets `cancel` and `progress` of the options. The progress line shows `label`, followed by the name of the present
-  /// part if the options have `begin`.
+  /// Sets `cancel` and `progress` of the operation's `options`. The progress line begins with `label`. If the options
+  /// have a function `begin`, the name that the operation passes to it follows the label.
   template <typename Options>
   Work(const Request& request, Options& options, const std::string& label) : progress_(!request.json) {
     options.cancel = stop_on_signals();

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array kTerminalColors = {"36", "33", "35", "32", "34", "31"};
 constexpr std::array kMarks = {'*', '+', 'x', '#', '@', '%', '=', '&'};
 
-/// The dots of a braille character by column and row, as Unicode numbers them.
+/// The bit of each dot of a braille character in its code point U+2800 + bits, by column and row (row 0: top).
 constexpr unsigned char kBit[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
 
 std::string braille(unsigned char dots) {
@@ -112,7 +112,7 @@ std::vector<std::string> Canvas::rows(const Palette& palette) const {
       std::string wanted;
       if (palette.on && shown != " ")
         wanted = cell.dots != 0 || !cell.sign.empty() ? run_color(cell.ink.run, cell.ink.faint) : "2";
-      // Blanks take any colour: fewer sequences.
+      // A blank has no colour of its own, so it does not end an escape sequence.
       if (shown != " " && wanted != color) {
         if (!color.empty()) text += "\x1b[0m";
         if (!wanted.empty()) text += "\x1b[" + wanted + "m";

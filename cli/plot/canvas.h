@@ -1,5 +1,5 @@
 #pragma once
-// A grid of character cells to draw lines and points into: braille dots, or one ASCII character per cell. Pure.
+// A grid of character cells into which lines and points are drawn, as braille dots or as ASCII characters. Pure.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -8,35 +8,36 @@
 
 namespace titan::cli {
 
-/// The look of something drawn: its run's colour, its strength, and its character on a canvas without dots.
+/// How a line or point is drawn.
 struct Ink {
-  std::size_t run = 0;
-  bool faint = false;
-  char plain = '*';
+  std::size_t run = 0;  ///< index of the run, which decides the colour
+  bool faint = false;   ///< drawn in a weaker colour
+  char plain = '*';     ///< character on a canvas without dots
 };
 
-/// The numbers of a run's colour in an escape sequence.
+/// The parameters of the escape sequence for a run's colour: "36", or "2;36" if `faint`. Colours repeat after 6 runs.
 std::string run_color(std::size_t run, bool faint);
-/// `text` in the colour of a run, or as it is.
+/// `text` in the colour of a run; unchanged if colours are off.
 std::string paint_run(const Palette& palette, std::size_t run, std::string_view text);
-/// The character of a run on a canvas without dots.
+/// The character of a run on a canvas without dots. Characters repeat after 8 runs.
 char run_mark(std::size_t run);
 
+/// The grid. A position is a pair (x, y): (0, 0) is the lower left corner, (1, 1) the upper right.
 class Canvas {
  public:
-  /// `dots`: braille, 2 x 4 dots a cell; else one character a cell.
+  /// `dots`: braille characters, 2 x 4 dots per cell; else one character per cell. At least 2 columns and 2 rows.
   Canvas(std::size_t columns, std::size_t rows, bool dots);
 
-  /// A line between two points: (0, 0) is the lower left corner, (1, 1) the upper right. Parts outside are clipped.
+  /// Draws a line between two positions. Parts outside the grid are not drawn.
   void line(double x0, double y0, double x1, double y1, const Ink& ink);
   void dot(double x, double y, const Ink& ink) { line(x, y, x, y, ink); }
-  /// One character on top of everything drawn so far.
+  /// Puts the character `text` into a cell, on top of everything drawn so far.
   void sign(double x, double y, const char* text, const Ink& ink);
-  /// A vertical line of `text`, below everything else.
+  /// Draws a vertical line of the character `text`; lines, dots and signs cover it.
   void rule(double x, const char* text);
-  /// Rows from the top, painted, without trailing blanks.
+  /// The rows as text, from top to bottom, with colours and without trailing blanks.
   std::vector<std::string> rows(const Palette& palette) const;
-  /// The row from the top that `y` falls into, and the column of `x`.
+  /// The row of cells (0: top) that contains `y`, and the column (0: left) that contains `x`.
   std::size_t row_of(double y) const;
   std::size_t column_of(double x) const;
 

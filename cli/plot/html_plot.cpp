@@ -13,7 +13,7 @@ namespace {
 using recipe::Point;
 using recipe::RunCurves;
 
-/// Seven digits are finer than a screen, and keep the page small.
+/// A number with seven significant digits: more than a screen can show, and the page stays small.
 void points(JsonOut& json, std::string_view key, const std::vector<Point>& points) {
   json.begin_array(key);
   for (const Point& point : points) {
@@ -54,7 +54,7 @@ std::string data(const recipe::Plot& plot) {
     json.list("notes", run.notes(plot.options.x));
   });
   json.end_object();
-  // Escapes names so that they cannot end the script or start another one.
+  // Escapes "<", so that no run name can end the script element that contains the data.
   std::string safe;
   for (const char c : json.line()) safe += c == '<' ? "\\u003c" : std::string(1, c);
   return safe;
@@ -70,7 +70,8 @@ std::string html_plot(const recipe::Plot& plot) {
   std::vector<std::string> names;
   for (const RunCurves& run : plot.runs) names.push_back(run.name);
   std::string page = kPlotPage;
-  // The data are inserted last, so that a name in them that looks like a placeholder comes after the real one.
+  // put() replaces the first match, and the page has {{TITLE}} before {{DATA}}. So the data go in first: if a run is
+  // named "{{TITLE}}", its name in the data comes after the real placeholder and stays.
   put(page, "{{DATA}}", data(plot));
   put(page, "{{TITLE}}", xml_text(ckpt::joined(names, ", ")));
   return page;

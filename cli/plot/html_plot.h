@@ -1,14 +1,15 @@
 #pragma once
-// A plot as one self-contained HTML page (data, style and script inline). Pure. page.html is the page without its data.
+// A plot as one self-contained HTML page: data, style and script are inline. Pure.
 #include <string>
 
 #include "recipe/plot/plot_plan.h"
 
 namespace titan::cli {
 
+/// The page that shows `plot`.
 std::string html_plot(const recipe::Plot& plot);
 
-/// The page in the sources, with a placeholder for the data.
+/// The text of cli/plot/page.html: the page with a placeholder for the data.
 extern const char* const kPlotPage;
 
 }  // namespace titan::cli

@@ -22,10 +22,10 @@ using recipe::RunCurves;
 constexpr std::array kSvgColors = {"#2f81c7", "#d9640f", "#12996f", "#a566c9", "#b8860b", "#cf5c8a"};
 
 constexpr double kWidth = 880, kLeft = 64, kRight = 20, kTop = 16, kLine = 20;
-constexpr std::size_t kLetters = 118;  // characters of ordinary text that fit next to a swatch
+constexpr std::size_t kLetters = 118;  // characters of ordinary text that fit in a legend line
 constexpr double kFirst = 260, kOther = 140, kTitle = 34, kFoot = 46;
 
-/// Tenths of a unit are finer than a screen's resolution.
+/// A coordinate with one decimal: a tenth of a unit is finer than a screen's resolution.
 std::string tenth(double value) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.1f", value);
@@ -79,7 +79,7 @@ class Picture {
       const std::string facts = ckpt::joined(run_facts(run, plot_.options.x), ", ");
       out += "<text x=\"" + tenth(kLeft + 26) + "\" y=\"" + tenth(base) + "\"><tspan font-weight=\"600\">" +
              xml_text(run.name) + "</tspan>";
-      // Beside the name, or below it.
+      // The facts go on the name's line if they fit there, else on the next line.
       const bool beside = display_width(run.name) + display_width(facts) < kLetters;
       if (beside) out += "<tspan class=\"dim\" dx=\"10\">" + xml_text(facts) + "</tspan>";
       out += "</text>\n";
@@ -110,12 +110,12 @@ class Picture {
       path += (path.empty() ? "M" : "L") + tenth(at(point.x)) + " " + tenth(top + (1 - y.place(point.y)) * height);
     }
     if (path.empty()) return path;
-    // A single point shows by its round end.
+    // A path of a single point is visible because line ends are round.
     return std::string("<path class=\"") + kind + "\" stroke=\"" + picture_color(run) +
            "\" stroke-linecap=\"round\" d=\"" + path + (path.find('L') == std::string::npos ? "h0.1" : "") + "\"/>\n";
   }
 
-  /// In the colour of its run where there are several.
+  /// A dashed vertical line where a run was resumed, in the colour of the run if there are several runs.
   std::string start_line(double x, double top, double bottom, std::size_t run) const {
     const std::string line = line_between(x, top, x, bottom, "start");
     return plot_.runs.size() == 1 ? line : "<g color=\"" + std::string(picture_color(run)) + "\">" + line + "</g>\n";

@@ -6,8 +6,8 @@
 
 namespace titan::cli {
 
-/// 880 units wide, black on white, for papers and pages. The colours can be distinguished by people with colour
-/// blindness.
+/// The picture: 880 units wide, black text on white, for papers and web pages. People with colour blindness can tell
+/// its colours apart.
 std::string svg_plot(const recipe::Plot& plot);
 
 /// The colour of a run in pictures, "#2f81c7": visible on white and on black.

@@ -28,7 +28,7 @@ struct Heights {
   std::size_t first = 10, other = 5;
 };
 
-/// Panel heights for a terminal of `height` lines, of which `fixed` are used otherwise.
+/// Panel heights for a terminal of `height` lines, of which `fixed` are needed for legend, titles and axis.
 Heights heights_for(std::size_t height, std::size_t fixed, std::size_t panels) {
   Heights found;
   if (height == 0 || panels == 0) return found;
@@ -93,7 +93,7 @@ class Drawing {
   }
 
  private:
-  /// With ticks so few that no two share a row, as far as that goes.
+  /// The y axis with so few ticks that no two labels are in one row; at least two ticks are requested.
   Axis y_axis(const Panel& panel, std::size_t rows) const {
     const Canvas canvas(1, rows, dots_);
     std::size_t most = std::max<std::size_t>(2, (rows + 1) / 2);
@@ -139,7 +139,7 @@ class Drawing {
     return out;
   }
 
-  /// Two strengths need colours, or characters.
+  /// Whether raw values are drawn under a smoothed curve. That needs a faint colour, or '.' for the only run.
   bool draws_raw() const { return style_.palette.on || (!dots_ && plot_.runs.size() == 1); }
 
   void curve(Canvas& canvas, const Axis& y, const std::vector<Point>& points, const Ink& ink) const {
@@ -196,7 +196,7 @@ class Drawing {
     std::vector<std::string> base(columns_, signs_.base);
     std::string labels(columns_, ' ');
     const std::string title = " " + plot_.x_title + (x_.scale == recipe::Scale::kLog ? ", logarithmic" : "");
-    // The title ends the line of numbers; a number that would touch it or another number is dropped.
+    // The title is at the right end of the line of numbers. A number that would touch it or another number is left out.
     std::size_t free = 0;
     const std::size_t end = columns_ + 1 - std::min(columns_, title.size() + 1);
     for (const recipe::Tick& tick : x_.ticks) {

@@ -8,18 +8,19 @@
 
 namespace titan::cli {
 
+/// Size and characters of a plot.
 struct TerminalPlot {
-  std::size_t width = 80;  ///< no line is longer, except for long names; at least 40
-  std::size_t height = 0;  ///< of the terminal in lines; 0: not known, panels have their usual heights
-  bool ascii = false;      ///< no character outside of ASCII
+  std::size_t width = 80;  ///< maximum length of a line in columns, at least 40; only long run names exceed it
+  std::size_t height = 0;  ///< height of the terminal in lines; 0: not known, panels then have 10 and 5 rows
+  bool ascii = false;      ///< use only ASCII characters
   Palette palette;
 };
 
-/// One line for each run, then a panel for each quantity over one x axis, then the restarts. Several runs differ by
-/// colour; without colours by character.
+/// A legend with a line per run, a panel per quantity (loss, learning rate, ...) over a common x axis, and the restarts
+/// of each run. Several runs differ by colour, or without colours by character.
 std::string terminal_plot(const recipe::Plot& plot, const TerminalPlot& style);
 
-/// "loss 2.6 at the end, least 2.58 at step 190": facts of a run's curves, for legends.
+/// Facts of a run's curves for a legend: "steps 1 to 200", "last loss 2.6", "least 2.58 at 190", "validation 2.7".
 std::vector<std::string> run_facts(const recipe::RunCurves& run, recipe::XAxis x);
 
 }  // namespace titan::cli

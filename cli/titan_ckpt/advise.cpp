@@ -20,8 +20,7 @@ std::string parameters_text(std::uint64_t count) {
   return count >= 1'000'000'000 ? format_rounded(static_cast<double>(count) / 1e9, 3) + "B" : format_count(count);
 }
 
-/// `text` on lines of at most `width` columns where its words allow it; the first behind two blanks, others behind
-/// four.
+/// `text` wrapped at `width` columns; the first line is indented by two blanks, the others by four.
 std::string folded(const std::string& text, std::size_t width) {
   std::string out, line = " ";
   for (std::size_t begin = 0; begin < text.size();) {
@@ -171,7 +170,8 @@ class Text {
   Facts facts_;
 };
 
-/// `run`: as typed, for lines to paste; `mtbf_given`: by the user.
+/// `run`: the run as typed, for command lines to paste. `mtbf_given`: the user has given the mean time between
+/// failures.
 std::string advise_text(const AdviseReport& report, const std::string& run, bool mtbf_given, const TextStyle& style) {
   return Text(report, run, mtbf_given, style).text();
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Text about carried files and rounding, for tools that make a checkpoint from another one. Pure.
+// What verbs that make a checkpoint from another one (strip, reshard, ...) print about two things: files that were
+// taken over unchanged ("carried"), and rounding to another dtype. Pure.
 #include <string>
 #include <vector>
 
@@ -10,15 +11,16 @@
 
 namespace titan::cli {
 
-/// "5 files, 1.2 MiB: hard links", then a line for each file with another method, with the reason.
+/// "hard links of 5 files, 1.2 MiB", then a line for each file that could not be linked, with the reason, then a line
+/// that says whether the digests of the files were checked (`verified`).
 std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style);
-/// "files":[{"path","bytes","method","reason"}].
+/// Writes the member "files": [{"path","bytes","method","reason"}].
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files);
 
-/// "12 elements changed; largest absolute error 0.5 in NAME at element 7". `overflowing`: the tensor of the first
-/// element that became infinite.
+/// "12 elements changed; largest absolute error 0.5 in NAME at element 7". `tensor`: the tensor with the largest error.
+/// `overflowing`: the tensor with the first element that became infinite.
 std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor, const std::string& overflowing);
-/// "changed", "overflowed", "largest_error", "tensor", "element" of the present object.
+/// Writes the members "changed", "overflowed", "largest_error", "tensor" and "element".
 void rounding_json(JsonOut& json, const ckpt::RoundingError& error, const std::string& tensor);
 
 }  // namespace titan::cli

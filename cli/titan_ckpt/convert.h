@@ -1,4 +1,5 @@
 #pragma once
+// Prints the report of `titan-ckpt convert`.
 #include <string>
 
 #include "cli/kit/verb.h"

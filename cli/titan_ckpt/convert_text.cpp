@@ -39,7 +39,7 @@ std::string summary(const ConversionReport& report) {
   return text;
 }
 
-// Moments of parameters are only counted; a note says what happens to them.
+// Whether `tensor` is optimizer state that was dropped. The table leaves these out; a note gives their number.
 bool is_dropped_moment(const TensorReport& tensor) {
   return tensor.fate == Fate::kDropped && (tensor.from.starts_with("optimizer.") || tensor.from.ends_with(".exp_avg") ||
                                            tensor.from.ends_with(".exp_avg_sq"));
@@ -47,7 +47,7 @@ bool is_dropped_moment(const TensorReport& tensor) {
 
 // The table of tensors: all of them in a dry run, else those without a counterpart in the destination.
 std::string tensor_table(const ConversionReport& report, const TextStyle& style) {
-  constexpr std::size_t kShown = 12;  // of a real run's
+  constexpr std::size_t kShown = 12;  // maximum number of rows, except in a dry run
   Table table({{"tensor"}, {"becomes"}, {"dtype"}, {"shape"}, {""}});
   std::size_t rows = 0;
   for (const TensorReport& tensor : report.tensors) {

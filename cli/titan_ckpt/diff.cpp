@@ -32,15 +32,16 @@ ckpt::Result<DiffOrder> order(const Request& request) {
   return wrong_value("sort", text, "change, norm or name");
 }
 
-// Whether both sides leave out something under the same name.
+// Whether some tensor was left out of both sides (CheckpointReader::left_out).
 bool leave_out_alike(const ckpt::CheckpointReader& a, const ckpt::CheckpointReader& b) {
   const std::vector<std::string> ours = a.left_out(), others = b.left_out();
   return std::ranges::any_of(ours,
                              [&](const std::string& name) { return std::ranges::find(others, name) != others.end(); });
 }
 
-// Opens one side of another format by the number of heads that the other side says, where it does not say it itself: it
-// orders rows, and takes torchtitan's fused moments apart. Where neither says it, both have them whole.
+// Opens one side of the comparison. The number of heads is needed to order the rows of attention weights and to split
+// torchtitan's fused moments. If the files of `path` do not record it, it is taken from the other side. If neither side
+// records it, the fused moments stay whole on both sides.
 ckpt::Result<ckpt::CheckpointReader> open_beside(ckpt::Fs& fs, const std::string& path, const std::string& other) {
   ckpt::Result<ckpt::CheckpointReader> alone = convert::open_any(fs, path);
   const auto says_heads = [](const ckpt::CheckpointReader& side) {

@@ -1,4 +1,5 @@
 #pragma once
+// Prints the report of `titan-ckpt diff`.
 #include <string>
 
 #include "ckpt/ops/diff.h"
@@ -6,9 +7,11 @@
 
 namespace titan::cli {
 
-enum class DiffOrder { kChange, kNorm, kName };  ///< largest first; by name ascending
+/// The order of the tensors. kChange: largest relative change first; kNorm: largest norm of the difference first;
+/// kName: by name, ascending.
+enum class DiffOrder { kChange, kNorm, kName };
 
-/// What the text shows; JSON has everything.
+/// What the text shows. The JSON document always has all tensors.
 struct DiffView {
   bool stats = false;    ///< statistics of the differences, and location and both values of the first one
   bool moments = false;  ///< tensors of the optimizer too

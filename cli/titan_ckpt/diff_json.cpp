@@ -12,7 +12,7 @@ using ckpt::Difference;
 using ckpt::DiffReport;
 using ckpt::DiffSide;
 
-/// The size of the difference relative to the tensors; null if a side is all zeros.
+/// Writes norm, relative change and cosine of a difference. Null: not measured, or not finite (a side is all zeros).
 void size_json(JsonOut& json, const ckpt::TensorDistance& t) {
   const auto finite = [&](double value) {
     return t.measured() && std::isfinite(value) ? std::optional(value) : std::nullopt;

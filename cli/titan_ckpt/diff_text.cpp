@@ -18,9 +18,10 @@ using ckpt::Difference;
 using ckpt::DiffReport;
 using ckpt::DiffSide;
 
-constexpr std::size_t kFewNotes = 8;  // keys of the configuration; a foreign side has none of Titan's
+// Number of configuration keys shown. Compared with a checkpoint of another program, all of Titan's keys differ.
+constexpr std::size_t kFewNotes = 8;
 
-/// Rounded percentages that are never "0%" or "100%" for other shares.
+/// part / whole in percent, rounded. "<0.01%" and "99.99%" instead of a rounded "0%" or "100%".
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   if (part == whole) return "100%";
   const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
@@ -45,7 +46,8 @@ std::string cosine(const ckpt::TensorDistance& t) {
   return ckpt::printed("%.4f", t.cosine());
 }
 
-/// NaN is listed first, since users look for it.
+/// The value by which differences are sorted, largest first. Tensors with NaN or infinity come first, since users look
+/// for them.
 double rank(const Difference& d, DiffOrder order) {
   const ckpt::TensorDistance& t = *d.distance;
   const double value = order == DiffOrder::kNorm ? t.norm() : t.change();
@@ -117,7 +119,8 @@ std::string component_table(const std::vector<ckpt::ComponentDistance>& componen
   return table.empty() ? "" : table.render(style.palette, "  ");
 }
 
-/// Of kinds with many entries only the first `most` are listed; the others are counted, and `flag` shows them.
+/// A line per difference that is not in values. Of the kinds "config" and "tensor" only the first `most` are listed;
+/// the others are counted, and `flag` is named as the way to see them.
 std::string field_lines(const std::vector<Difference>& fields, std::size_t most, const std::string& flag,
                         const Palette& palette) {
   std::string out;
@@ -147,7 +150,7 @@ std::string tensors_text(std::uint64_t count, const char* what) {
   return format_count(count) + (count == 1 ? " tensor " : " tensors ") + what;
 }
 
-/// The verdict when the ids are equal, or when the parts that were asked about are.
+/// The last line if nothing that was compared differs: "equal", or why that is not the whole answer.
 std::string verdict(const DiffReport& report, const Palette& palette) {
   const std::string scope = scope_text(report.scope);
   const bool noted = report.notes_count && !report.notes.empty();

@@ -1,4 +1,5 @@
 #pragma once
+// Prints the report of `titan-ckpt inspect`.
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,15 +10,17 @@
 
 namespace titan::cli {
 
-enum class StatsOrder { kStored, kNorm, kMax, kName };  ///< largest first; kMax: of absolute values
+/// The order of the statistics. kStored: as in the checkpoint; kNorm: largest norm first; kMax: largest absolute value
+/// first; kName: by name, ascending.
+enum class StatsOrder { kStored, kNorm, kMax, kName };
 
-/// What is shown beyond the summary.
+/// What is shown in addition to the summary.
 struct InspectView {
-  std::optional<std::string> tensors;                   ///< glob: list the tensors that match
-  bool config = false;                                  ///< the resolved configuration
-  std::optional<std::vector<ckpt::TensorStats>> stats;  ///< of the listed tensors, in their order
+  std::optional<std::string> tensors;                   ///< glob pattern: list the tensors whose names match
+  bool config = false;                                  ///< show the resolved configuration
+  std::optional<std::vector<ckpt::TensorStats>> stats;  ///< statistics of the listed tensors, in their order
   StatsOrder order = StatsOrder::kStored;
-  std::size_t top = SIZE_MAX;  ///< statistics shown; JSON has all
+  std::size_t top = SIZE_MAX;  ///< number of tensors whose statistics the text shows; the JSON document has all
 };
 std::string inspect_text(const ckpt::InspectReport& report, const InspectView& view, const TextStyle& style);
 std::string inspect_json(const ckpt::InspectReport& report, const InspectView& view);

@@ -25,7 +25,7 @@ bool only_foreign(const ckpt::ListReport& report) {
 Cell state_cell(const ListedStep& step) {
   if (!step.valid) return {"invalid", Role::kError};
   if (!step.full) return {"partial", Role::kWarning};
-  return {"whole", Role::kOk};  // by sizes and manifest: whether it is sound only `verify` can say
+  return {"whole", Role::kOk};  // judged by manifest and file sizes; only `verify` reads the tensors
 }
 
 std::string remarks(const ListedStep& step) {
@@ -162,7 +162,7 @@ std::string ls_json(const ListReport& report) {
 ckpt::Result<Answer> run_ls(const Request& request) {
   const ckpt::Result<ckpt::ListReport> report = convert::list_any(request.fs, request.command.positionals[0]);
   const bool none = !report.ok() && report.status().code == ckpt::Code::kNotFound;
-  // A folder of runs is not a run, and often also contains exports.
+  // The folder may contain several runs instead of being one. It then often also contains exports to other formats.
   if (none || (report.ok() && only_foreign(*report))) {
     const auto runs = ckpt::list_runs(request.fs, request.command.positionals[0]);
     if (runs.ok() && !runs->empty())

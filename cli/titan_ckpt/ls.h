@@ -1,4 +1,5 @@
 #pragma once
+// Prints the report of `titan-ckpt ls`.
 #include <string>
 
 #include "ckpt/ops/list.h"

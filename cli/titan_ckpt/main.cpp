@@ -30,10 +30,10 @@ void prepare_heap() {
   constexpr int kStep = 8 << 20, kMapped = 4 << 20;
   constexpr std::uintptr_t kHugePage = 2 << 20;
   if (mallopt(M_MMAP_THRESHOLD, kMapped) == 0 || mallopt(M_TOP_PAD, kStep) == 0) return;
-  // The first allocation that does not fit makes the heap grow by itself plus the step; then the heap's end is
-  // known.
+  // The first allocation that does not fit makes the heap grow by its size plus kStep. The break (sbrk) before and
+  // after it are the bounds of that memory.
   const auto before = reinterpret_cast<std::uintptr_t>(::sbrk(0));
-  void* volatile grown = std::malloc(kMapped / 4);  // volatile: the compiler may drop a request that nobody uses
+  void* volatile grown = std::malloc(kMapped / 4);  // volatile: else the compiler may remove malloc and free
   std::free(grown);
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0)),
              begin = (before + kHugePage - 1) / kHugePage * kHugePage;

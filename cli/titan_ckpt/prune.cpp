@@ -172,7 +172,8 @@ ckpt::Result<Answer> run_prune(const Request& request) {
   Answer answer{.text = request.json ? prune_json(report) : prune_text(report, request.style),
                 .error = outcome(report)};
   if (!options.rules.empty() || options.damaged) return answer;
-  // Without a rule it cleans up after dead runs and tools; where there is nothing of that it was not meant.
+  // Without a rule, prune removes leftovers of interrupted runs and tools. Without leftovers it has done nothing, so a
+  // rule was probably forgotten.
   if (answer.error.ok() && report.leftovers.empty() && report.restored.empty())
     answer.error = ckpt::invalid("no rule was given: every step stays")
                        .with_hint(

@@ -36,7 +36,7 @@ ckpt::Status check_flags(const Command& command) {
   return ckpt::ok_status();
 }
 
-/// `error`; for a source of another format, which has no leaf digests, with advice on what to do instead.
+/// Returns `error`, or a better one if the source is a checkpoint of another program: it has no digests to repair by.
 ckpt::Status explained(ckpt::Fs& fs, const std::string& source, const ckpt::Status& error) {
   if (error.code != ckpt::Code::kNotFound) return error;
   const auto format = convert::detect_format(fs, convert::resolve_any(fs, source));

@@ -138,7 +138,7 @@ std::string reshard_json(const ReshardReport& report) {
     json.path("path", file.path);
     json.members("pieces", file.pieces, "leaves", file.leaves, "bytes", file.bytes);
   });
-  json.begin_array("left_behind");  // since derived files are carried, nothing is; scripts may ask for it all the same
+  json.begin_array("left_behind");  // always empty since derived files are carried; kept for scripts that read it
   json.end_array();
   json.members("carried", report.carried, "warnings", report.warnings);
   return json.document();

@@ -27,7 +27,7 @@ using ckpt::Status;
 
 constexpr std::uint64_t kMostShown = 1000;
 
-/// A stop signal that interrupts the read is seen by the caller, which polls for it.
+/// Reads from standard input. A stop signal interrupts the read, which then ends with the error of `cancel`.
 Result<std::size_t> read_standard_input(std::span<char> out, const ckpt::CancelToken& cancel) {
   while (true) {
     const ssize_t count = ::read(STDIN_FILENO, out.data(), out.size());
@@ -37,7 +37,7 @@ Result<std::size_t> read_standard_input(std::span<char> out, const ckpt::CancelT
   }
 }
 
-/// "\n", "\t", "\r", "\\" stand for what they do in C.
+/// `text` with the escapes \n, \t, \r and \\ replaced as in C. \error kInvalid: another escape
 Result<std::string> unescaped(const std::string& flag, const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -109,7 +109,7 @@ std::string ids_text(const std::vector<std::uint32_t>& ids) {
   return text.empty() ? "nothing" : text;
 }
 
-/// What both verbs say of a folder of tokens.
+/// Adds the lines about a token folder that `tokenize` and `tokens` share.
 void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& style) {
   facts.add("documents", format_count(data.documents));
   facts.add("tokens", format_count(data.tokens) + " of " + std::to_string(data.token_bytes) + " bytes (" +
@@ -125,7 +125,7 @@ void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& styl
   facts.add("around", ids_text(data.before) + " before each document, " + ids_text(data.behind) + " behind it");
 }
 
-/// What is known of a file of ids.
+/// Adds the lines about a file of ids.
 void add_file(Facts& facts, const corpus::LookReport& report, const TextStyle& style) {
   const corpus::TokenData& data = report.data;
   facts.add("file", escape(report.file->path));

@@ -1,10 +1,10 @@
 #pragma once
-// The program titan-ckpt: its verbs and flags, and the function of each verb.
+// The program titan-ckpt: its table of verbs and flags, and the function that runs each verb (run_VERB).
 #include "cli/kit/verb.h"
 
 namespace titan::cli {
 
-/// Every verb and flag.
+/// The table of all verbs and flags.
 Program titan_ckpt_program();
 
 ckpt::Result<Answer> run_advise(const Request& request);
@@ -21,7 +21,7 @@ ckpt::Result<Answer> run_ls(const Request& request);
 ckpt::Result<Answer> run_merge(const Request& request);
 ckpt::Result<Answer> run_parity(const Request& request);
 ckpt::Result<Answer> run_patch(const Request& request);
-/// `pin`, and `unpin` by the verb's name.
+/// The verbs `pin` and `unpin`.
 ckpt::Result<Answer> run_pin(const Request& request);
 ckpt::Result<Answer> run_plot(const Request& request);
 ckpt::Result<Answer> run_prune(const Request& request);
@@ -33,14 +33,17 @@ ckpt::Result<Answer> run_tokenize(const Request& request);
 ckpt::Result<Answer> run_tokens(const Request& request);
 ckpt::Result<Answer> run_verify(const Request& request);
 
-/// `verify --repair`, and whether flags of a repair were typed.
+/// `verify --repair`.
 ckpt::Result<Answer> run_repair(const Request& request);
+/// Whether `command` has --repair or a flag that only a repair takes.
 bool asks_for_repair(const Command& command);
-/// `verify CKPT --key PUB`, and whether flags of that were typed.
+/// `verify CKPT --key PUB`.
 ckpt::Result<Answer> run_check_signature(const Request& request);
+/// Whether `command` has --key or a flag that only the check of a signature takes.
 bool asks_for_signature(const Command& command);
 
-/// Adds the next command to an error: the one that lists all damage, or the one that converts the checkpoint.
+/// Adds a command to paste to the hint of an error. For damage: the command that lists all damaged places. For a verb
+/// that cannot read the format of another program: the command that converts the checkpoint.
 void explain_error(const Request& request, ckpt::Status& error);
 
 }  // namespace titan::cli

@@ -1,4 +1,5 @@
-// titan-train-engine's counterpart of cli/titan_train/front.
+// titan-train-engine's versions of the functions of cli/titan_train/engine.h. Those of titan-train are in
+// cli/titan_train/front.
 #include <cstdlib>
 
 #include "cli/kit/version.h"

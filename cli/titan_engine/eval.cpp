@@ -59,7 +59,7 @@ std::string eval_json(const EvalReport& report) {
   return json.document();
 }
 
-constexpr std::uint64_t kLongestRow = 1u << 24;  // of a row
+constexpr std::uint64_t kLongestRow = 1u << 24;  // maximum number of tokens of a row
 constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
 
 Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
@@ -72,7 +72,7 @@ Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
   return length;
 }
 
-/// Bytes of a raw id: as requested, else two if every id of the vocabulary fits.
+/// Bytes per raw id: those of --token-dtype, else 2 if every id of the vocabulary fits, else 4.
 Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size) {
   const std::string text = command.value("token-dtype").value_or(vocab_size <= 65536 ? "uint16" : "uint32");
   if (text == "uint16") return 2u;

@@ -1,4 +1,4 @@
-// One rank of a run.
+// The process of one rank of a run.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -30,8 +30,9 @@ namespace {
 
 using ckpt::Status;
 
-// Titan's launcher has decided, or this process before it executed itself again; otherwise rank 0 looks at the
-// checkpoint for all ranks, if torchrun's agent can pass on the result.
+// The number of threads of this rank. Titan's launcher passes it in the environment, and so does this process if it has
+// executed itself again. Under another launcher rank 0 reads it from the checkpoint for all ranks, and sends it through
+// torchrun's store if there is one.
 int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& env) {
   if (env.threads > 0) return env.threads;
   if (const int threads = train::threads_of_restart(); threads > 0) return threads;
@@ -43,11 +44,11 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
 
 }  // namespace
 
-// Leaves without running static destructors: LibTorch's threads may still be alive.
+// Ends the process without running static destructors, since threads of LibTorch may still run.
 ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env) {
   const Command& command = request.command;
   const ColorChoice color = request.color;
-  // Before ranks have met, each ends by itself: one error per host, and a line from every other rank.
+  // Before the ranks are connected, each fails alone. Local rank 0 prints the error, each other rank one line.
   const auto leave = [&](const Status& status) {
     if (env.local_rank == 0)
       report_error(status, false, color);
@@ -74,7 +75,7 @@ ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env
   options.open_weights = weight_opener(loaded->config);
   options.threads = threads_of_rank(
       {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
-  // The program that this one executes does not know about a signal that came before.
+  // The executed program does not know about a stop signal that came before.
   train::hold_stop_signals();
   if (train::stop_requested()) {
     const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";

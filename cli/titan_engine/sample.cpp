@@ -32,7 +32,7 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // of a file of ids
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // maximum size of a file of ids
 constexpr const char* kBetween = ", \t\r\n";
 
 /// Numbers separated by commas and white space. \error kInvalid naming what is not a number
@@ -50,7 +50,8 @@ Result<std::vector<std::int64_t>> parse_ids(const std::string& text) {
   return ids;
 }
 
-/// Fails unless exactly one of --prompt and --prompt-ids is given, and if a text is empty. \error kInvalid
+/// Checks that exactly one of --prompt and --prompt-ids is given, and that --prompt and --stop are not empty. \error
+/// kInvalid
 Status check_prompt(const Command& command) {
   const bool text = command.has("prompt"), ids = command.has("prompt-ids");
   if (text && ids) return ckpt::invalid("`--prompt` and `--prompt-ids` are given: one begins the text");
@@ -64,8 +65,9 @@ Status check_prompt(const Command& command) {
   return ckpt::ok_status();
 }
 
-/// The ids of the prompt: of the text in --prompt, or in --prompt-ids, which has ids or names a file with ids. \error
-/// kInvalid: the file does not exist, ids are not numbers, missing, or outside the vocabulary
+/// The ids of the prompt: those of the text in --prompt, or the ids in --prompt-ids, or the ids in the file that
+/// --prompt-ids names. \error kInvalid: the file cannot be read, or an id is missing, not a number or not below
+/// vocab_size
 Result<std::vector<std::int64_t>> prompt_of(const Command& command, const Texts& texts, std::int64_t vocab_size) {
   std::vector<std::int64_t> ids;
   if (const auto text = command.value("prompt")) {
@@ -99,8 +101,8 @@ struct SampleReport {
   std::uint64_t step = 0;
   train::GenerationOptions options;
   train::GenerationReport generation;
-  std::optional<std::string> prompt, text;  ///< if the prompt of a byte model was given as text
-  bool stopped = false;                     ///< by --stop
+  std::optional<std::string> prompt, text;  ///< prompt and generated text; unset for a prompt of ids
+  bool stopped = false;                     ///< a text of --stop has ended the generation
   bool most_given = false;                  ///< --max-new-tokens was given
 };
 
@@ -229,7 +231,7 @@ class Show {
   const Status& status() const { return status_; }
 
  private:
-  // A model may generate anything, including terminal escape sequences: they must have no effect.
+  // Escapes control characters except newline and tab: a model may generate terminal escape sequences.
   static std::string harmless(const std::string& text) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -246,7 +248,8 @@ class Show {
   Status status_;
 };
 
-// A warning only: transformers also continues.
+// A warning if prompt and new tokens exceed the model's context length; else empty. Not an error: transformers
+// continues, too.
 std::string too_long(const train::GenerationOptions& options, const Texts& texts) {
   const std::uint64_t length = options.prompt.size() + options.most;
   if (!texts.positions || length <= *texts.positions) return "";

@@ -29,7 +29,7 @@ void Speech::follow(const std::vector<std::int64_t>& ids) {
 }
 
 std::string Speech::push(std::int64_t token) {
-  // A token above 255 is not a byte.
+  // An id above 255 is not a byte. It becomes the byte 0xff, which never occurs in UTF-8.
   if (!run_) return std::string(1, token < 256 ? static_cast<char>(token) : '\xff');
   const auto id = static_cast<std::uint32_t>(token);
   return texts_.tokenizer->special(id) ? std::string() : run_->push(id);

@@ -1,5 +1,5 @@
 #pragma once
-// Converts between text and a model's ids, by bytes or by the model's tokenizer.
+// Converts between text and token ids, with the model's tokenizer, or without one byte by byte.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,16 +11,19 @@
 
 namespace titan::cli {
 
-/// The ids of `text`. `around`: adds the tokenizer's own prefix. \error kInvalid: not UTF-8, if there is a tokenizer
+/// The ids of `text`. `around`: begin with the tokenizer's own prefix (BOS). \error kInvalid: there is a tokenizer, and
+/// `text` is not UTF-8
 ckpt::Result<std::vector<std::int64_t>> ids_of(const Texts& texts, const std::string& text, bool around);
 
-/// Decodes tokens to bytes one by one. `texts` must outlive it.
+/// Decodes tokens to text, one at a time. `texts` must outlive it.
 class Speech {
  public:
   explicit Speech(const Texts& texts);
-  /// Sets the ids before the first push(), since a tokenizer decodes the first token of a text differently.
+  /// Sets the ids that precede the first push(), since tokenizers decode the first token of a text differently.
   void follow(const std::vector<std::int64_t>& ids);
+  /// Returns the text that is complete with `token`: empty if the token is special or ends within a UTF-8 character.
   std::string push(std::int64_t token);
+  /// Returns the rest of the text after the last token.
   std::string finish();
 
  private:

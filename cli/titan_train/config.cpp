@@ -98,7 +98,7 @@ std::string classes_json() {
   return std::move(out).finish();
 }
 
-/// Elements of the first dimension of the embedding: the vocabulary.
+/// The vocabulary of the model in `weights`: the first dimension of its embedding. \error kIncompatible: no embedding
 ckpt::Result<std::uint64_t> vocabulary_of(const std::string& weights) {
   TITAN_ASSIGN_OR_RETURN(const auto source, weight_opener(recipe::Config())(weights));
   for (const ckpt::WeightInfo& tensor : source->tensors())
@@ -139,7 +139,7 @@ ckpt::Result<Answer> run_config(const Request& request) {
     return ckpt::invalid("`config` needs CONFIG")
         .with_hint("`titan-train config --init -o my.toml` writes one to begin with");
   TITAN_ASSIGN_OR_RETURN(auto loaded, recipe::load_run_config(command.positionals[0], command.overrides));
-  // Keys of the model that are left open are those of the checkpoint that a start would load.
+  // Model keys that the configuration does not set are taken from the checkpoint that `run` would load.
   auto with_model = train::model_of_start(request.fs, {loaded, command.value("resume").value_or("auto"),
                                                        command.all("allow"), 1, weight_opener(loaded.config)});
   if (with_model.ok()) {
@@ -149,8 +149,8 @@ ckpt::Result<Answer> run_config(const Request& request) {
   } else {
     loaded.warnings.push_back("not filled in from a checkpoint: " + with_model.status().message);
   }
-  // What the configuration leaves open is filled in for the number of ranks; one that does not fit any is shown as
-  // written.
+  // Other keys that are not set (stage cut, schedule, ...) are filled in for this number of ranks. If the configuration
+  // does not fit it, the keys are shown as written, with a warning.
   TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command));
   const ckpt::Status measured = train::take_measured_costs(request.fs, loaded.config);
   const auto plan = measured.ok() ? recipe::make_run_plan(loaded.config, static_cast<std::uint32_t>(nproc))

@@ -1,6 +1,6 @@
 #pragma once
-// How a run is displayed: torchtitan's lines if standard output is not a terminal; otherwise human-readable lines with
-// a progress bar below.
+// Displays a run: as torchtitan's log lines if standard output is not a terminal, else as shorter lines with a progress
+// bar below.
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,24 +14,26 @@ struct Config;
 
 namespace titan::cli {
 
+/// Shows the events of a run (RunWatcher) and its end.
 class Console : public train::RunWatcher {
  public:
-  /// Shows the end of the run on this rank. `words`: the command line as typed.
+  /// Shows the end of the run: for a terminal a summary. `words`: the command line as typed.
   virtual void end(int exit_code, const std::vector<std::string>& words) = 0;
 };
 
-/// Step lines as torchtitan's, byte for byte.
+/// A console whose step lines are those of torchtitan, byte for byte.
 std::unique_ptr<Console> make_line_console(const recipe::Config& config, ColorChoice color);
-/// Lines that fit the terminal on stdout. If stderr is a terminal too, it shows the log and, unless colour is off, a
-/// progress bar that is removed at the end.
+/// A console whose lines fit the width of the terminal on stdout. If stderr is a terminal too, it shows the log there
+/// and, unless colour is off, a progress bar that is erased at the end.
 std::unique_ptr<Console> make_terminal_console(const recipe::Config& config, ColorChoice color);
 
-/// The console that suits standard output.
+/// make_terminal_console() if stdout is a terminal, else make_line_console().
 std::unique_ptr<Console> make_console(const recipe::Config& config, ColorChoice color);
 
-/// Erases a bar that an ended process may have left at the cursor.
+/// Erases the progress bar that a killed rank may have left at the cursor.
 void clear_bar(ColorChoice color);
-/// For ranks other than 0 on a terminal: wraps warnings, and erases rank 0's bar before them.
+/// For ranks other than 0: if stderr is a terminal, log messages are wrapped, begin with the rank's number, and erase
+/// rank 0's progress bar.
 void show_log_of_rank(int rank, ColorChoice color);
 
 }  // namespace titan::cli

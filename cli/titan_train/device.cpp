@@ -42,7 +42,7 @@ Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks, boo
   auto settled = find_device(word);
   if (!settled.ok()) return of_key(settled.status());
   if (!settled->module) return settled;
-  // For tests on a machine with one GPU.
+  // TITAN_SHARE_GPU is for tests: several ranks share the only GPU of a machine.
   const bool shared = std::getenv("TITAN_SHARE_GPU") != nullptr;
   const int ranks = (bound || shared) && settled->found.gpus.size() == 1 ? 1 : local_ranks;
   if (const Status fit = train::check_gpus(settled->found, ranks); !fit.ok()) return of_key(fit);

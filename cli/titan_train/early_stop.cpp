@@ -12,7 +12,7 @@
 namespace titan::cli {
 namespace {
 
-// Sanitizers are not ready before the constructors of libraries.
+// Sanitizer builds cannot run code this early: the sanitizer is initialised later.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void before_constructors(int, char**, char**) { train::install_stop_handlers(); }
 __attribute__((section(".preinit_array"), used)) void (*const kBeforeConstructors)(int, char**,
@@ -35,7 +35,7 @@ void answer_early_stops(const Command& command) {
                 .hint = command.verb == "run" ? again + train::shell_line(command.words) : "",
                 .more = {SIGUSR1}});
   if (train::stop_requested()) std::raise(train::stop_signal());
-  if (command.verb != "run") train::handle_stops_in_own_thread();  // our launcher waits for signals by itself
+  if (command.verb != "run") train::handle_stops_in_own_thread();  // `run` waits for signals in its launcher
 }
 
 }  // namespace titan::cli

@@ -1,8 +1,8 @@
 #pragma once
-// titan-train-engine, the program that computes with tensors. titan-train replaces itself by it (exec) only when
-// needed, so that a launcher, a plan or a wrong flag does not load LibTorch, which takes a fifth of a second. Both
-// programs are built from cli/titan_train; these functions are in cli/titan_train/front (titan-train) and in
-// cli/titan_engine.
+// titan-train-engine is the program that computes with tensors. titan-train executes it (exec) only where tensors are
+// needed, since loading LibTorch takes 0.2 s: not for its launcher, for `plan`, or for a wrong flag. Both programs are
+// built from cli/titan_train. They differ in these functions: titan-train's are in cli/titan_train/front and execute
+// the engine, the engine's are in cli/titan_engine and do the work.
 #include <string>
 
 #include "cli/kit/verb.h"
@@ -15,25 +15,25 @@ struct RunPlan;
 
 namespace titan::cli {
 
-/// Environment variables of an engine. kFront: version line of the titan-train that executed it. kStopsHeld: stop
-/// signals are blocked, so that none is lost during the exec.
+/// Environment variables that titan-train sets for the engine. kFront: titan-train's version line (version_line()).
+/// kStopsHeld: set if stop signals are blocked during the exec, so that none is lost; the engine unblocks them.
 inline constexpr const char *kFront = "TITAN_FRONT", *kStopsHeld = "TITAN_STOPS_HELD";
 
-/// The path of the program that ranks execute. \error kInvalid: titan-train-engine is not in its place
+/// The path of titan-train-engine. \error kInvalid: the engine is not installed next to titan-train
 ckpt::Result<std::string> engine_program();
 
-/// Refuses an engine that a program of another build has executed. \error kInvalid
+/// Checks that titan-train and this engine are of the same build. \error kInvalid
 ckpt::Status check_front();
 
 /// The verbs `eval` and `sample`.
 ckpt::Result<Answer> run_eval(const Request& request);
 ckpt::Result<Answer> run_sample(const Request& request);
 
-/// Becomes the process of one rank. Returns only if there is no engine.
+/// Runs one rank in this process. In titan-train, returns only if the engine cannot be executed.
 ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env);
 
-/// Measures the parts of the planned model on this host, with `threads` threads, and stores the times in the run
-/// folder.
+/// `plan --measure`: measures the compute times of the model's parts on this host with `threads` threads, and stores
+/// them in the run folder.
 ckpt::Status measure_costs(const Request& request, const recipe::Config& config, const recipe::RunPlan& plan,
                            int threads);
 

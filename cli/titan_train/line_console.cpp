@@ -20,7 +20,7 @@ class LineConsole : public Console {
   void end(int, const std::vector<std::string>&) override {}
 
  private:
-  // A closed or full stdout does not end a training run.
+  // A run continues if stdout is closed or its disk is full.
   void print(const std::string& line) {
     ckpt::Status failed;
     const bool gone = deliver(1, line + "\n", &failed) == Delivery::kReaderGone;

@@ -36,11 +36,11 @@ using recipe::Config;
 struct Ranks {
   std::uint32_t count = 1;
   std::string from;
-  std::uint32_t local = count;  ///< of them on this host
-  bool launched = false;        ///< by another launcher, of which this process is a rank
+  std::uint32_t local = count;  ///< number of ranks on this host
+  bool launched = false;        ///< another launcher has started this process as a rank
 };
 
-/// The number of ranks, as `run` counts them; without --nproc and launcher, that of the configured mesh.
+/// The number of ranks that `run` would have; without --nproc and launcher, the number that the mesh keys ask for.
 Result<Ranks> count_ranks(const Command& command, const Config& config) {
   constexpr int kMost = 1'000'000;
   TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command, kMost));
@@ -71,12 +71,12 @@ int threads_of(const Ranks& ranks, const Config& config, const recipe::StoredRun
                                  share_of(ranks));
 }
 
-/// A warning if the ranks on this host would have more threads than they may use cores.
+/// A warning if the ranks on this host would have more threads in all than they may use cores; else empty.
 std::string threads_warning(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
   return train::too_many_threads(static_cast<int>(ranks.local), threads_of(ranks, config, stored), share_of(ranks));
 }
 
-/// Checks what settings do not show: the run folder, its disk, the ids of the data, the speed of the previous attempt.
+/// Checks what needs more than the settings: run folder, free disk space, token ids, speed of the previous attempt.
 void look_further(PlanReport& report, const Ranks& ranks) {
   const train::StartPreview& start = *report.start;
   train::Outlook outlook = train::look_ahead(ckpt::posix_fs(), start);
@@ -88,14 +88,15 @@ void look_further(PlanReport& report, const Ranks& ranks) {
                                     threads_of(ranks, start.loaded.config, report.stored()));
 }
 
-/// With --device the question is about a GPU, whatever training.device is.
+/// With --device the plan is for a GPU, whatever training.device is. So a hint to train on the CPU is replaced by one
+/// to leave out --device.
 Status as_asked(const Status& refused, bool device) {
   const bool elsewhere = refused.hint.starts_with("--training.device=cpu");
   return device && elsewhere ? refused.with_hint("without --device it is planned for the CPU") : refused;
 }
 
-// Errors that a run would give when it loads the weights, if reading them takes only a second or two; otherwise a
-// warning says that they were not checked.
+// Checks that the initial weights are finite, as `run` does when it loads them. Weights of more than 1 GiB are not
+// read; a warning says so.
 Status look_at_values(train::StartPreview& start) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
   if (!start.weight_source) return {};
@@ -122,7 +123,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
                                                        device ? device->per_node : ranks.local});
   // Facts that do not depend on the start are shown even if the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
-  // The model is known only with the checkpoint.
+  // Without its checkpoint the model is not known, so no further plan can be made.
   if (!start.ok() && (config.checkpoint.initial_load_path || !recipe::asks_for_model(loaded)))
     return as_asked(start.status(), device.has_value());
   auto made = start.ok() ? Result<recipe::RunPlan>(start->plan) : recipe::make_run_plan(config, ranks.count);
@@ -155,7 +156,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   train::Forecast& f = report.forecast;
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
   Config here = config;
-  here.training.device = given.config.training.device;  // as it was given
+  here.training.device = given.config.training.device;  // the value before foresee_device() and --device changed it
   if (device) {
     TITAN_ASSIGN_OR_RETURN(report.device, make_device_report(config, plan, *device));
     if (here.training.device == "cpu")
@@ -192,7 +193,8 @@ Status in_short(Status status, const PlanReport& report) {
   return status;
 }
 
-/// A step's time as an earlier attempt measured it; else a forward of an average stage takes a millisecond.
+/// Microseconds per unit of the simulated schedule: from the step time that an earlier attempt measured, else 1000, so
+/// that the forward pass of an average stage takes a millisecond.
 double unit_us(const PlanReport& report, double makespan) {
   const auto seconds = report.speed.seconds_per_step;
   return seconds > 0 ? seconds * 1e6 / makespan : 1000;
@@ -221,7 +223,7 @@ Status write(ckpt::Fs& fs, const std::string& path, const std::string& text) {
 }
 
 /// Writes the files of --schedule-csv and --trace, and returns a line for each. \error kInvalid: a file exists, or the
-/// step is too long to be written
+/// step has so many micro-batches that its schedule is only simulated in part
 Result<std::vector<std::string>> write_plan_files(const Request& request, const PlanReport& report) {
   const auto csv = request.command.value("schedule-csv"), trace = request.command.value("trace");
   std::vector<std::string> lines;

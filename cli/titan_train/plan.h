@@ -14,23 +14,25 @@
 
 namespace titan::cli {
 
-/// Prints what `run` would do, without doing it. Its error is the one that `run` would give before its first step.
+/// Reports what `run` would do, without doing it. The error of the answer is the one with which `run` would end before
+/// its first step.
 ckpt::Result<Answer> run_plan(const Request& request);
 
+/// What `plan` prints.
 struct PlanReport {
   std::string config_file, run_folder;
   std::string ranks_from;              ///< source of the number of ranks: "as --nproc says"
   std::uint64_t configured_steps = 0;  ///< training.steps
   std::optional<train::StartPreview>
-      start;  ///< nullopt: the start was refused before it was decided; the rest is for a fresh start
+      start;  ///< nullopt: `run` would fail before it chose a checkpoint; the other members are then for a new run
   train::Forecast forecast;
   std::optional<train::DataForecast> data;
-  std::optional<std::uint64_t> seed;  ///< nullopt: drawn at the start
+  std::optional<std::uint64_t> seed;  ///< nullopt: drawn at random when the run starts
   ckpt::LrSchedule lr;                ///< the LR schedule of the run
-  train::TokenScan scan;              ///< of token files
+  train::TokenScan scan;              ///< result of checking the ids of token files
   train::SpeedGuess speed;
-  std::optional<DeviceReport> device;  ///< with --device; facts of this machine are then left out
-  ckpt::Status refused;                ///< why the run would not start
+  std::optional<DeviceReport> device;  ///< set with --device; facts of this machine are then left out
+  ckpt::Status refused;                ///< the error with which `run` would end; ok if it would train
 
   bool complete() const { return start && start->complete; }
   std::vector<std::string> left_out() const {
@@ -39,20 +41,22 @@ struct PlanReport {
   const recipe::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
 };
 
-/// The steps at which an LR schedule from `first` to `last` is printed: all if they are few, else about 200 at equal
-/// distances, including both ends.
+/// The steps of an LR schedule from `first` to `last` that the JSON document lists: all if there are at most 400, else
+/// 200 to 300 at equal distances, including both ends.
 std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last);
 
 std::string plan_text(const PlanReport& report, const Palette& palette);
 std::string plan_json(const PlanReport& report);
 
-/// The LR part of the text: the schedule as a plot and in numbers; if settings changed, what each policy would do.
+/// The section of plan_text() about the learning rate: the LR schedule as a plot and as a table. If LR settings have
+/// changed and no policy is chosen, a plot of what each policy would do.
 std::string plan_curve_text(const PlanReport& report, const Palette& palette);
 
-/// The pipeline's schedule in lines of at most `width` columns: a row per rank, time to the right. A forward takes one
-/// unit of time, a backward two, each half of a split backward one. A unit has two columns (letter and last digit of
-/// the micro-batch) if all fit, else one column; if that is still too wide, the middle is left out. Stages after a
-/// rank's first have small letters.
+/// Draws the pipeline schedule: a line per rank (at most 16 lines), time to the right. F is a forward pass and takes
+/// one unit of time; B is a backward pass and takes two. A split backward pass is I (gradients of the input) and W
+/// (gradients of the weights), one unit each. A unit is two columns (letter, last digit of the micro-batch's number) if
+/// the step then fits `width` columns, else one. If it still does not fit, the middle of the step is left out. Stages
+/// after a rank's first have lower-case letters.
 std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& palette, std::size_t width);
 
 }  // namespace titan::cli

@@ -16,7 +16,7 @@ using ckpt::Status;
 constexpr double kMost = 1e9;
 constexpr std::uint64_t kLongestReport = 16 << 20;
 
-/// A figure that a flag replaces.
+/// A flag that replaces one of a GPU's specifications; its value is above 0 and at most `most`.
 struct Figure {
   const char* flag;
   double recipe::DeviceFigures::*member;

@@ -1,5 +1,5 @@
 #pragma once
-// `plan --device`: forecasts a run on GPUs from device specifications.
+// `plan --device`: forecasts memory and speed of a run on GPUs from their specifications, without a GPU.
 #include <optional>
 #include <string>
 
@@ -13,15 +13,16 @@ namespace titan::cli {
 
 struct DeviceReport {
   train::DeviceForecast forecast;
-  train::FittingSearch fitting;  ///< if the run does not fit
+  train::FittingSearch fitting;  ///< settings that would fit, if the run does not fit the GPUs' memory
 };
 
-/// The flags of `plan` for the figures of a GPU.
+/// The flags of `plan` that describe a GPU: --device, and those that replace one of its specifications.
 std::vector<Flag> device_flags();
 
-/// The figures from the flags; nothing without --device. \error kInvalid
+/// The GPU that the flags describe; nullopt without --device. \error kInvalid: an unknown GPU or a wrong number
 ckpt::Result<std::optional<recipe::DeviceFigures>> device_of(const Command& command);
 
+/// The forecast for `device`. \error as train::forecast_device
 ckpt::Result<DeviceReport> make_device_report(const recipe::Config& config, const recipe::RunPlan& plan,
                                               const recipe::DeviceFigures& device);
 

@@ -29,7 +29,7 @@ std::string moved(const train::LinkBytes& bytes) {
   return text;
 }
 
-/// Values of a pipeline rank are shown in the row of its first stage.
+/// A row per stage. Memory is per pipeline rank, and shown in the row of the rank's first stage.
 std::string stage_table(const DeviceForecast& f, const recipe::RunPlan& plan, const Palette& palette) {
   Table table({{"stage", Align::kRight},
                {"forward", Align::kRight},
@@ -57,7 +57,7 @@ std::string words_of(const train::FittingSettings& settings) {
   return text;
 }
 
-/// Settings that would fit instead.
+/// If the run does not fit the GPUs' memory: how much is missing, and settings that would fit.
 std::string way_out(const DeviceReport& report, const Palette& palette) {
   if (report.forecast.fits()) return "";
   std::string text = "  " + palette.paint(Role::kWarning, "!") +

@@ -13,10 +13,10 @@ using train::ActionKind;
 
 constexpr std::size_t kMostRows = 16;
 
-/// What a unit of time of a rank shows; kind is nothing while the rank is idle.
+/// What a rank does in a unit of time.
 struct Slot {
-  const Action* action = nullptr;
-  bool first = false;  ///< unit of the action
+  const Action* action = nullptr;  ///< null while the rank is idle
+  bool first = false;              ///< this is the first unit of the action
 };
 using Row = std::vector<Slot>;
 
@@ -60,7 +60,7 @@ std::string text_of(const Slot& slot, std::uint32_t ranks, bool wide) {
   return text + static_cast<char>('0' + slot.action->micro_batch % 10);
 }
 
-/// Slots [begin, end) with each run of one role painted together.
+/// The text of the slots [begin, end). Adjacent slots of one colour share an escape sequence.
 std::string paint(const Row& row, std::size_t begin, std::size_t end, std::uint32_t ranks, bool wide,
                   const Palette& palette) {
   std::string out, part;
@@ -82,7 +82,7 @@ std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& p
   const std::size_t shown = rows.size() <= kMostRows ? rows.size() : kMostRows - 1;
   const std::size_t digits = std::to_string(shown - 1).size();
   const std::string name = "  rank ";
-  const std::size_t columns = width - std::min(width, name.size() + digits + 3);  // and " |" and "|"
+  const std::size_t columns = width - std::min(width, name.size() + digits + 3);  // 3: " |" and "|"
   const std::size_t units = rows[0].size();
   const bool wide = 2 * units <= columns;
   const bool whole = wide || units <= columns;

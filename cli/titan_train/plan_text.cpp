@@ -86,7 +86,7 @@ std::string time_text(const PlanReport& report) {
          std::to_string(speed.attempt) + "; saves and validation come on top";
 }
 
-/// "4, 4, 3, 3": at most eight, else the number of ranks with each count.
+/// "4, 4, 3, 3" for at most eight ranks, else each count with the number of ranks that have it.
 std::string shares_text(const std::vector<std::uint32_t>& counts) {
   std::string text;
   if (counts.size() <= 8) {
@@ -224,7 +224,7 @@ bool repeats(const train::DataForecast& d) {
   return std::ranges::any_of(d.sets, [](const train::SetForecast& set) { return set.end_epoch > 1; });
 }
 
-/// After a change of the data, it is not known which of them were read before.
+/// Whether the data are still those of the run's start. After a change it is not known which samples were read before.
 bool is_first_order(const train::StartPreview& start) { return start.data.epoch_base == 0; }
 
 std::string data(const PlanReport& report, const Palette& palette) {
@@ -279,10 +279,10 @@ std::string save_count(const train::SaveForecast& s) {
   return s.interval.described() + ", and at the end: nobody knows yet how many";
 }
 
-/// How far back the newest steps of the interval "auto" reach: a loss spike that is noticed later has no step before
-/// it.
+/// How much training time the kept steps of the interval "auto" span. A loss spike that is noticed later than that has
+/// no step before it to resume from. `stall`: seconds that training waited for a save in an earlier attempt.
 std::string reach_text(const train::SaveForecast& s, std::optional<double> stall) {
-  constexpr double kLeastStall = 0.0001;  // as a run takes it
+  constexpr double kLeastStall = 0.0001;  // the minimum that a run uses, too
   const auto reach = [&](double seconds) {
     return format_duration(static_cast<double>(s.kept) * recipe::best_interval(seconds, s.mtbf_seconds));
   };

@@ -21,7 +21,7 @@ namespace titan::cli {
 
 namespace {
 
-// "section.key" of a boolean, or "section.no_key": a flag without a value.
+// Whether a flag takes no separate value: `name` is a boolean key ("section.key") or its negation ("section.no_key").
 bool is_switch(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   const auto boolean = [](const std::string& candidate) {
@@ -55,7 +55,7 @@ std::string meant_by_path(const std::string& path) {
                        : "titan-train run " + ckpt::shell_word(path);
 }
 
-/// A line to paste that begins with "..." begins with what was typed.
+/// In a hint, replaces the "..." at the beginning of a command line to paste by the command line as typed.
 void complete_line_to_paste(const Request& request, ckpt::Status& error) {
   const std::string dots = "\n    ... ";
   const std::size_t at = error.hint.find(dots);
@@ -228,7 +228,7 @@ ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words) {
       overrides.insert(overrides.end(), taken.words.begin(), taken.words.end());
       continue;
     }
-    // torchtitan's way to name the configuration file.
+    // `--job.config_file FILE` is torchtitan's way to name the configuration file.
     const std::string& last = taken.words.back();
     const std::size_t equals = taken.words.size() == 1 ? last.find('=') : std::string::npos;
     if (taken.words.size() == 1 && equals == std::string::npos)
@@ -245,7 +245,7 @@ ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words) {
   }
   if (!command.ok()) return command;
   for (const std::string& item : command->all("set")) overrides.push_back("--set=" + item);
-  // Flags that are short for keys.
+  // Flags that are short forms of keys.
   if (const auto path = command->value("init-from")) overrides.push_back("--checkpoint.initial_load_path=" + *path);
   if (const auto file = command->value("init-map")) overrides.push_back("--checkpoint.initial_load_map=" + *file);
   for (const auto& [flag, key] : {std::pair("skip", "initial_load_skip"), std::pair("rename", "initial_load_rename")})

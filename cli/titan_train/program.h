@@ -7,20 +7,21 @@ namespace titan::cli {
 
 const Program& titan_train_program();
 
-/// Reads the whole command line, the program's name first. \error kInvalid, kUnsupported: see parse_command_line.
+/// Parses the whole command line. `words`: the program's name, then its arguments. \error as parse_command_line
 ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words);
 
-/// Starts local ranks, or becomes a rank if a launcher's environment says so.
+/// The verb `run`: starts the ranks of this host and waits for them. If a launcher such as torchrun has started this
+/// process as a rank, runs that rank.
 ckpt::Result<Answer> run_run(const Request& request);
-/// Prints the resolved configuration, or what a change of each key means.
+/// The verb `config`: prints the resolved configuration, or for each key what a changed value means.
 ckpt::Result<Answer> run_config(const Request& request);
 
-/// Records stop signals from now on, since LibTorch's constructors take a fifth of a second before main begins. Call it
-/// first in main; if possible it runs even before the constructors of libraries.
+/// Records stop signals from now on. Call it first in main(). Except in sanitizer builds, recording already begins
+/// before the constructors of libraries run, since those of LibTorch take 0.2 s.
 void note_early_stops();
 
-/// Decides how stop signals are handled from now on. A rank continues to record them and reports why it leaves. Every
-/// other process ends at once with a message, also for a signal recorded earlier.
+/// Decides how stop signals are handled from now on, including one that was recorded earlier. A rank continues to
+/// record them, and stops with a message when it polls for them. Every other process ends at once with a message.
 void answer_early_stops(const Command& command);
 
 }  // namespace titan::cli

@@ -31,7 +31,7 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-/// A folder for the runs of replays; with --dir it is kept.
+/// The folder in which a replay runs. The destructor removes it, unless --dir names it.
 class ReplayFolder {
  public:
   static Result<ReplayFolder> make(ckpt::Fs& fs, const train::ReplayRange& range,
@@ -47,7 +47,7 @@ class ReplayFolder {
     }
     const Status made = ckpt::make_own_dir(fs, folder.path_);
     if (made.ok()) return folder;
-    folder.kept_ = true;  // it is not ours
+    folder.kept_ = true;  // the folder existed before, so the destructor must not remove it
     if (fs.stat(folder.path_).ok())
       return ckpt::invalid(folder.path_ + " exists").with_hint("--dir DIR names another place, or remove it");
     return made.wrapped("cannot make the folder of the replay").with_hint("--dir DIR names another place");
@@ -72,7 +72,7 @@ class ReplayFolder {
   bool kept_ = false;
 };
 
-/// The last lines of a start's output, without those that mention paths below `gone`.
+/// The last 8 lines of the log at `path`, without lines that contain `gone`, a path that will be removed.
 std::vector<std::string> last_lines(ckpt::Fs& fs, const std::string& path, const std::string& gone) {
   constexpr std::uint64_t kMost = std::uint64_t{16} << 20;
   constexpr std::size_t kShown = 8;
@@ -116,7 +116,7 @@ class Replayer {
   std::optional<std::uint64_t> damaged() const { return damaged_; }
 
  private:
-  /// One start in its own folder, whose first step is a link to the published one.
+  /// Computes the steps of a segment: a run in the folder `place` that resumes from a link to the saved checkpoint.
   Status compute(const train::ReplaySegment& segment, const std::string& place, bool kept) {
     const std::string run = ckpt::join_path(place, "run"), steps = ckpt::join_path(run, "checkpoint");
     TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs_, steps));
@@ -158,7 +158,8 @@ class Replayer {
         .with_hint("`titan-ckpt verify " + ckpt::shell_word(path) + "` names every damaged place");
   }
 
-  /// Another class of machine gives other bits, which proves nothing about the run.
+  /// Takes over the run's note "not bitwise ..." if this machine has other bits than the run's: a difference then
+  /// proves nothing about the run.
   void note_environment(const std::string& run, ReplayOutcome& outcome) {
     const Result<ckpt::RunHistory> history = ckpt::read_history(fs_, run);
     if (!history.ok() || history->attempts.empty()) return;
@@ -235,8 +236,8 @@ ckpt::Result<Answer> run_replay(const Request& request) {
                 .exit_code = outcome.follows() ? 0 : 1};
 }
 
-// A replay compares every step that was published on its way, so the first one that differs is known at once; where
-// none does, the half is proved that it went over.
+// A binary search. A replay from step `low` to step `middle` compares every saved step between them. If one differs,
+// the first of these is the answer; if none does, all steps up to `middle` are reproduced.
 ckpt::Result<Answer> run_bisect(const Request& request) {
   BisectOutcome outcome;
   outcome.run = request.command.positionals[0];
@@ -247,7 +248,7 @@ ckpt::Result<Answer> run_bisect(const Request& request) {
   while (low + 1 < outcome.steps.size() && outcome.follows()) {
     const std::size_t middle = low + (outcome.steps.size() - low) / 2;
     Result<ReplayOutcome> replay = replayer.replay({outcome.run, outcome.steps[low], outcome.steps[middle]});
-    // A step from which no replay can start is no reason to stop while earlier steps can be replayed.
+    // If step `low` is damaged, the search leaves it out and replays from an earlier step.
     const bool begins_damaged =
         replay.status().code == ckpt::Code::kCorrupt && replayer.damaged() == outcome.steps[low];
     if (begins_damaged && outcome.steps.size() > 2) {

@@ -13,24 +13,26 @@ namespace titan::cli {
 ckpt::Result<Answer> run_replay(const Request& request);
 ckpt::Result<Answer> run_bisect(const Request& request);
 
-/// The result of one replay.
+/// The result of one replay: the steps were computed again from a saved checkpoint.
 struct ReplayOutcome {
   train::ReplayPlan plan;
-  recipe::RecordComparison result;
-  std::optional<ckpt::DiffReport> diff;  ///< of the first recorded step whose id differs, if that step still exists
+  recipe::RecordComparison result;       ///< recorded losses, gradient norms and ids against those computed again
+  std::optional<ckpt::DiffReport> diff;  ///< tensors of the first step whose id differs, if its checkpoint still exists
   std::vector<std::string> notes;
+  /// Whether the replay gave the recorded values.
   bool follows() const { return result.differences.empty(); }
 };
 
+/// The result of `bisect`: a binary search, by replays, for the first step that cannot be reproduced.
 struct BisectOutcome {
   std::string run;
-  std::vector<std::uint64_t> steps;    ///< full ones, ascending
+  std::vector<std::uint64_t> steps;    ///< steps with a full checkpoint, ascending; without those passed over
   std::vector<ReplayOutcome> replays;  ///< in the order in which they ran
-  std::uint64_t proved = 0;            ///< all steps up to this one were reproduced
+  std::uint64_t proved = 0;            ///< the replays reproduced all steps up to this one
   /// False if the last replay found a difference.
   bool follows() const { return replays.empty() || replays.back().follows(); }
-  std::vector<std::string> passed_over;    ///< damaged steps from which no replay can start, and why
-  std::vector<std::string> notes() const;  ///< those, and the notes of the replays, each once
+  std::vector<std::string> passed_over;    ///< a line for each damaged step, from which no replay can start
+  std::vector<std::string> notes() const;  ///< `passed_over` and the notes of the replays, each once
 };
 
 std::string replay_text(const ReplayOutcome& outcome, const TextStyle& style);

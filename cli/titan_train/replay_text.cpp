@@ -18,7 +18,7 @@ std::string ranks_text(const train::ReplayPlan& plan) {
   return std::to_string(nproc) + (nproc == 1 ? " rank" : " ranks");
 }
 
-/// Names of the tensors that differ, as diff orders them.
+/// The names of the tensors that differ, in the order of `titan-ckpt diff`.
 std::vector<std::string> tensors_of(const ReplayOutcome& outcome) {
   std::vector<std::string> names;
   if (outcome.diff)
@@ -43,7 +43,7 @@ std::string differences_text(const ReplayOutcome& outcome, const TextStyle& styl
   return out;
 }
 
-/// What was found equal. The run's metrics.jsonl or checkpoints may be lost.
+/// Says what was found equal: losses, ids, or both. Losses are missing without metrics.jsonl, ids without checkpoints.
 std::string proof_text(const ReplayOutcome& outcome) {
   const bool losses = outcome.result.steps > 0, ids = outcome.result.ids > 0;
   if (losses && ids) return "losses and ids are those that were published";

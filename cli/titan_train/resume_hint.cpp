@@ -10,7 +10,8 @@
 namespace titan::cli {
 namespace {
 
-/// Adds overrides for settings in the configuration file that would be wrong for the next start.
+/// Adds overrides for keys that would stop the next start at `step` or make it load an earlier step:
+/// debug.stop_at_step and checkpoint.load_step in the configuration file.
 void undo_file(std::vector<std::string>& words, std::uint64_t step) {
   const auto command = parse_titan_train(words);
   if (!command.ok() || command->positionals.empty()) return;
@@ -31,7 +32,7 @@ void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, cons
   std::vector<std::string> next = train::words_to_go_on(words, config, step);
   if (step) undo_file(next, *step);
   const bool same = next == words, ours = starter == Starter::kUs;
-  // A launcher's own command line is not known.
+  // The command line of another launcher is not known, so the line begins with "the same job with".
   const std::string line = ours ? train::shell_line(next) : same ? "" : "the same job with " + train::shell_line(next);
   report_command(train::go_on_line(exit_code, step, same, ours ? "command" : "job", line), color);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The last line of a run: the command that resumes it, or that trains more steps than it had.
+// The last line that a run prints: the command that resumes it, or that trains it for more steps.
 #include <string>
 #include <vector>
 
@@ -11,14 +11,15 @@ struct Config;
 
 namespace titan::cli {
 
-enum class Starter { kUs, kLauncher };  ///< who started the ranks: this program, or a launcher such as torchrun
+/// The program that started the ranks. kUs: titan-train; kLauncher: another one, such as torchrun.
+enum class Starter { kUs, kLauncher };
 
-/// Prints that line if the run can be resumed. `words`: the command line as typed.
+/// Prints the command that resumes the run, if it can be resumed. `words`: the command line as typed.
 void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
                       Starter starter, ColorChoice color);
 
-/// The typed command line with twice the steps, and what this change needs. A start with it continues where the run
-/// ended.
+/// A command line that trains a complete run on, to twice its steps: the typed one with the changed training.steps, and
+/// the flags that allow this change.
 std::string line_to_go_further(const std::vector<std::string>& words, const recipe::Config& config);
 
 }  // namespace titan::cli

@@ -37,7 +37,7 @@ namespace {
 
 using ckpt::Status;
 
-// A complete run never starts ranks again, so leftovers of its last deletion would keep their space forever.
+// Removes leftovers of deleted steps. Ranks do this when they start, but a complete run starts no ranks again.
 void free_leftovers(const recipe::Config& config, ColorChoice color) {
   ckpt::Fs& fs = ckpt::posix_fs();
   const std::string folder = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
@@ -48,8 +48,8 @@ void free_leftovers(const recipe::Config& config, ColorChoice color) {
   for (const std::string& warning : opened->warnings) report_note("leftover: " + warning, color);
 }
 
-// Runs the publish command that the last start did not see succeed. A failure is only a note, since the run is
-// complete.
+// Runs the command of checkpoint.on_publish for the last step, if the last start ended before the command succeeded. A
+// failure is only printed as a note, since the run is complete.
 void publish_missed(const recipe::Config& config, const std::string& path, ColorChoice color) {
   ckpt::Fs& fs = ckpt::posix_fs();
   const auto note = [color](const std::string& text) { report_note(text, color); };
@@ -62,7 +62,7 @@ void publish_missed(const recipe::Config& config, const std::string& path, Color
   hook->finish(train::stop_requested);
 }
 
-// Nothing is trained, so nothing is written; but a request of the configuration that is not fulfilled is reported.
+// Prints that the run is complete, and a note for each setting that differs from the checkpoint's and so has no effect.
 void say_complete(const recipe::LoadedConfig& loaded, const train::StartPreview& preview, ColorChoice color) {
   report_note(train::complete_line(loaded.config, preview.decision), color);
   bool model = false, data = false;
@@ -82,7 +82,7 @@ void say_complete(const recipe::LoadedConfig& loaded, const train::StartPreview&
     report_note("this command asks for " + other + " than that run: did you mean another --job.dump_folder?", color);
 }
 
-/// The line as typed without --max-restarts.
+/// `words`, a command line, without --max-restarts.
 std::vector<std::string> words_without_restarts(const std::vector<std::string>& words) {
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -95,7 +95,7 @@ std::vector<std::string> words_without_restarts(const std::vector<std::string>& 
   return kept;
 }
 
-/// The same command as a child, again and again.
+/// `run --max-restarts`: runs the same command in a child process, again after each failure. `text`: the flag's value.
 ckpt::Result<Answer> run_again(const Request& request, const std::string& text) {
   const std::optional<unsigned> most = ckpt::number_of<unsigned>(text);
   if (!most) return wrong_value("max-restarts", text, "a number of 0 or more");
@@ -119,7 +119,7 @@ ckpt::Result<Answer> run_run(const Request& request) {
   TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command));
   TITAN_ASSIGN_OR_RETURN(const std::optional<train::LaunchEnv> env, launch_env());
   if (const Status limits = train::check_process_limits(); !limits.ok()) {
-    if (env && env->local_rank != 0) {  // an error once on each host
+    if (env && env->local_rank != 0) {  // only local rank 0 prints the error, so that it appears once per host
       report_note("rank " + std::to_string(env->rank) + " ends with exit code " +
                       std::to_string(ckpt::exit_code(limits.code)) + ": " + limits.message,
                   request.color);
@@ -135,7 +135,7 @@ ckpt::Result<Answer> run_run(const Request& request) {
   if (restarts) return run_again(request, *restarts);
   if (env) return be_rank(request, *env);
 
-  // What every rank would refuse is refused here, once.
+  // Errors that every rank would report are found here, so that they appear once.
   TITAN_ASSIGN_OR_RETURN(auto loaded, recipe::load_run_config(command.positionals[0], command.overrides));
   TITAN_ASSIGN_OR_RETURN(const auto device, settle_device(loaded.config, nproc));
   if (!device.note.empty()) report_note(device.note, request.color);
@@ -149,7 +149,7 @@ ckpt::Result<Answer> run_run(const Request& request) {
   if (preview.complete && preview.decision.durable) {
     free_leftovers(loaded.config, request.color);
     say_complete(loaded, preview, request.color);
-    // A step of another folder was published by the run there.
+    // on_publish is not run for a step in another run's folder: that run has done so.
     if (loaded.config.checkpoint.on_publish && preview.decision.origin.empty())
       publish_missed(loaded.config, preview.decision.path, request.color);
     return Answer{};

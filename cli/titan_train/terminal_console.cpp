@@ -26,11 +26,12 @@ using train::StepMetrics;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// The cursor is kept at the beginning of the bar. So another process's output overwrites the bar instead of following
-// it, and after a change of the width everything from the cursor on is the bar.
+// Erases everything from the cursor to the end of the screen. The cursor stays at the beginning of the bar, for two
+// reasons: output of another process overwrites the bar instead of following it, and a bar that a narrower window has
+// wrapped into several lines is erased completely.
 constexpr const char* kErase = "\r\x1b[J";
 
-/// Log messages for a terminal.
+/// Prints a log message on a terminal. `who`: text before the message, such as "rank 3: ".
 void show_message(train::LogLevel level, const std::string& message, const std::string& who, const Palette& palette) {
   const bool info = level == train::LogLevel::kInfo, error = level == train::LogLevel::kError;
   to_stderr(message_text(info    ? ""
@@ -80,10 +81,10 @@ class TerminalConsole : public Console {
   void step(const StepMetrics& metrics, bool due) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     note(metrics);
-    // The terminal may have another width by now, and a signal handler cannot ask.
+    // The width may have changed. Signal handlers cannot ask for it, so their lines are wrapped again here.
     if (log_here_) train::signal_lines_for_terminal(terminal_width());
     if (due) {
-      // Since the line before, not of this step alone.
+      // The speed since the previous step line, not of this step alone.
       look_.tps = static_cast<double>(line_tokens_) / std::max(line_seconds_, 1e-9);
       line_tokens_ = 0;
       line_seconds_ = 0;
@@ -145,7 +146,7 @@ class TerminalConsole : public Console {
     sum_.tokens += static_cast<std::uint64_t>(tokens + 0.5);
     line_tokens_ += tokens;
     line_seconds_ += metrics.time_s;
-    // Work between two steps (saves, validation) takes time as well.
+    // The time left is computed from the ends of steps, because saves and validation between steps take time as well.
     ends_.push_back(Clock::now());
     if (ends_.size() > kWindow) ends_.pop_front();
     const double each = ends_.size() < 2 ? metrics.time_s
@@ -164,7 +165,7 @@ class TerminalConsole : public Console {
 
   void print(const std::string& text) {
     erase();
-    ckpt::Status ignored;  // a terminal that is gone does not end a training run
+    ckpt::Status ignored;  // a run continues if its terminal has been closed
     deliver(STDOUT_FILENO, text, &ignored);
     draw();
   }
@@ -194,7 +195,7 @@ class TerminalConsole : public Console {
     if (ticker_.joinable()) ticker_.join();
   }
 
-  static constexpr std::size_t kWindow = 32;  // steps whose mean tells the time left
+  static constexpr std::size_t kWindow = 32;  // number of steps whose mean duration gives the time left
 
   const recipe::Config& config_;
   const Palette out_, err_;

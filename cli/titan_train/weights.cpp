@@ -26,7 +26,7 @@ using ckpt::Result;
 
 namespace {
 
-/// The model rows of a configuration.
+/// The keys of a configuration's section "model" that are set, with their values.
 ckpt::Settings said_rows(const recipe::Config& config) {
   ckpt::Settings rows;
   std::vector<std::string> keys = recipe::model_keys();
@@ -106,7 +106,7 @@ Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::
   TITAN_ASSIGN_OR_RETURN(const convert::TextFacts facts,
                          convert::read_text_facts(ckpt::posix_fs(), source.model_files()));
   const std::optional<std::uint64_t> length = stored_seq_len(source);
-  // Ids that came with a model of another vocabulary are meaningless for a model that was since trained on bytes.
+  // The run trained on bytes, perhaps from weights of a model with a tokenizer. That tokenizer's ids mean nothing now.
   if (trained && !facts.byte_tokenizer && !tokenizer) return Texts{.bytes = true, .positions = length};
   Texts texts{.bytes = facts.byte_tokenizer && !tokenizer,
               .others = facts.tokenizer,

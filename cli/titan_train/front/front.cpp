@@ -1,4 +1,4 @@
-// titan-train itself; operations that need tensors are done by titan-train-engine, next to it.
+// titan-train's versions of the functions of engine.h: they execute titan-train-engine, which is installed next to it.
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,7 +23,7 @@ ckpt::Status become_engine(const Command& command) {
   TITAN_ASSIGN_OR_RETURN(const std::string program, engine_program());
   std::vector<std::string> words = command.words;
   const std::vector<char*> argv = train::c_list(words);
-  // A signal that came already, or comes now, waits for the engine.
+  // Stop signals are blocked until the engine unblocks them. One that was recorded earlier is raised again.
   train::hold_stop_signals();
   if (train::stop_requested()) std::raise(train::stop_signal());
   setenv(kStopsHeld, "1", 1);
