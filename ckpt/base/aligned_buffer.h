@@ -8,12 +8,13 @@
 
 namespace titan::ckpt {
 
-/// Files of Fs::open_scan and Fs::create_large want offsets and buffers at multiples of this.
+/// Alignment in bytes. Files of Fs::open_scan and Fs::create_large bypass the page cache only if the file offset and
+/// the memory address are multiples of it.
 inline constexpr std::uint64_t kScanAlignment = 4096;
 
 inline bool is_aligned(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % kScanAlignment == 0; }
 
-/// At least `size` bytes of uninitialised memory, aligned to kScanAlignment.
+/// Uninitialised memory, aligned to kScanAlignment: `size` bytes, rounded up to a multiple of kScanAlignment.
 class AlignedBuffer {
  public:
   explicit AlignedBuffer(std::size_t size)

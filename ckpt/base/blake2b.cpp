@@ -9,7 +9,7 @@ struct Blake2b::State {
 };
 
 Blake2b::Blake2b() : state_(std::make_unique<State>()) {
-  // Chooses the fastest implementation. The return value is about libsodium's random numbers, which are not used here.
+  // Chooses the fastest implementation. Its return value concerns libsodium's random numbers, which are not used here.
   [[maybe_unused]] const int ready = sodium_init();
   (void)crypto_generichash_blake2b_init(&state_->state, nullptr, 0, sizeof(Blake2bDigest::bytes));
 }

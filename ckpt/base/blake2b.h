@@ -22,14 +22,14 @@ class Blake2b {
   Blake2b();
   ~Blake2b();
   void update(std::span<const std::byte> data);
-  Blake2bDigest digest();  ///< call it once
+  Blake2bDigest digest();  ///< of all data so far; call it once, at the end
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// Lower-case hex digits.
+/// `bytes` as lower-case hex digits, two per byte.
 std::string hex_of(std::span<const std::uint8_t> bytes);
 /// The inverse of hex_of(). Returns false unless `text` has exactly 2 * out.size() lower-case hex digits.
 bool bytes_of_hex(std::string_view hex, std::span<std::uint8_t> out);

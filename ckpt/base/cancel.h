@@ -1,13 +1,13 @@
 #pragma once
-// Cooperative cancellation. A long operation polls a token between leaves and files. After a stop it returns an error,
-// and the usual error paths and destructors undo its work, so nothing is left half-made.
+// Cooperative cancellation. A long operation polls a token between leaves and between files. After a stop request it
+// returns an error, and destructors remove what it had created, as after any other error.
 #include <atomic>
 
 #include "ckpt/base/status.h"
 
 namespace titan::ckpt {
 
-enum class StopReason : int { kNone = 0, kInterrupt, kTerminate, kHangUp };  ///< SIGINT; SIGTERM; SIGHUP
+enum class StopReason : int { kNone = 0, kInterrupt, kTerminate, kHangUp };  ///< none; SIGINT, SIGTERM, SIGHUP
 
 /// Records a stop request, from any thread or from a signal handler; only the first request counts. Must outlive its
 /// tokens.
@@ -25,13 +25,15 @@ class CancelSource {
   std::atomic<StopReason> reason_{StopReason::kNone};
 };
 
-/// Polled by an operation. Cheap; may be copied and used from any thread. A token without a source never stops.
+/// The side of a CancelSource that an operation polls. Cheap; may be copied and used from any thread. A token without a
+/// source never stops.
 class CancelToken {
  public:
   CancelToken() = default;
   explicit CancelToken(const CancelSource& source) : source_(&source) {}
   bool stopped() const { return source_ != nullptr && source_->reason() != StopReason::kNone; }
-  /// Returns kInterrupted or kTerminated once a stop was requested, else ok. Callers return it like any other error.
+  /// Returns kInterrupted (SIGINT) or kTerminated (SIGTERM, SIGHUP) once a stop was requested, else ok. Callers return
+  /// it like any other error.
   Status check() const;
 
  private:

@@ -99,7 +99,7 @@ Obstacle obstacle_of_names(const std::string& path) {
   return may(parent, W_OK) ? Obstacle{} : obstacle_at(Kind::kChange, parent);
 }
 
-/// For a path of which every parent folder may be passed through.
+/// The obstacle at `path` itself, all of whose parent folders may be passed through.
 Obstacle obstacle_at_the_end(const std::string& path, const std::string& call) {
   if (begins_with_any(call, {"mkdir", "create", "unlink", "rmdir", "rename to", "link to", "exchange with"})) {
     Obstacle found = obstacle_of_names(path);

@@ -15,18 +15,19 @@ struct Obstacle {
     kRead,      ///< a file without the right to read it
     kWrite,     ///< a file without the right to write it
     kFile,      ///< a file where a folder is expected
-    kDeadLink,  ///< a link whose target does not exist
-    kLoop,      ///< a link that leads to itself
+    kDeadLink,  ///< a symbolic link whose target does not exist
+    kLoop,      ///< a symbolic link that leads to itself
     kReadOnly,  ///< a file system that is mounted read-only
     kElse,      ///< the mode bits allow the call: an access control list, a server or a security module refused it
   };
   Kind kind = Kind::kNone;
-  std::string path;  ///< the file or folder that blocks the call
-  std::uint32_t owner = 0, mode = 0;
-  std::string owner_name = {};  ///< empty if not known
-  std::string target = {};      ///< target of a dead link
+  std::string path;                   ///< the file or folder that blocks the call
+  std::uint32_t owner = 0, mode = 0;  ///< user id of the owner and mode bits of `path`
+  std::string owner_name = {};        ///< empty if not known
+  std::string target = {};            ///< target of a dead link
 };
 
+/// The user whose call failed.
 struct User {
   std::uint32_t id = 0;
   std::string name = {};

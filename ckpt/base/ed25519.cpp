@@ -38,7 +38,7 @@ bool pem_block(std::string_view pem, std::string_view label, std::vector<std::ui
   return failed == 0;
 }
 
-/// Describes a file that is not the expected key.
+/// Describes the content of a file that is not the expected key.
 std::string looks_like(std::string_view pem) {
   const auto has = [&](std::string_view label) {
     return pem.find("-----BEGIN " + std::string(label) + "-----") != pem.npos;

@@ -12,7 +12,7 @@ namespace titan::ckpt {
 using PublicKey = std::array<std::uint8_t, 32>;
 using Signature = std::array<std::uint8_t, 64>;
 
-inline constexpr std::size_t kMostKeyBytes = 16384;  ///< the largest key file that is read
+inline constexpr std::size_t kMostKeyBytes = 16384;  ///< largest size of a key file
 
 /// A private key. The destructor clears its memory.
 class SigningKey {
@@ -36,6 +36,7 @@ class SigningKey {
 /// Reads the PEM text that `openssl pkey -pubout` writes; `what` names the file in errors. \error kInvalid
 Result<PublicKey> public_key_of_pem(const std::string& what, std::string_view pem);
 
+/// Whether `signature` is the signature of `message` by the private key of `key`.
 bool signature_holds(const PublicKey& key, std::string_view message, const Signature& signature);
 
 }  // namespace titan::ckpt

@@ -46,7 +46,7 @@ Status errno_status(int error, const std::string& path, const std::string& call)
 
 Status read_errno_status(int error, const std::string& path, const std::string& call) {
   Status status = errno_status(error, path, call);
-  // ENODATA: the kernel's answer for a bad sector that is read past the page cache.
+  // ENODATA: the kernel's error for a bad sector that is read with O_DIRECT.
   if (error == EIO || error == ENODATA) status.code = Code::kMediaError;
   return status;
 }

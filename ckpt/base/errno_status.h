@@ -8,7 +8,8 @@
 
 namespace titan::ckpt {
 
-/// Free space of a file system. `inodes` is 0 if the file system has no inode limit.
+/// Free space of a file system: free bytes, and the numbers of all and of free inodes. `inodes` is 0 if the file system
+/// has no inode limit.
 struct SpaceLeft {
   std::uint64_t bytes = 0, inodes = 0, inodes_free = 0;
 };

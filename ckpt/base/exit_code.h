@@ -1,10 +1,10 @@
 #pragma once
-// The exit codes of both programs.
+// The exit codes of titan-train and titan-ckpt.
 #include "ckpt/base/status.h"
 
 namespace titan::ckpt {
 
-/// The documented exit codes of both programs.
+/// The documented exit codes. exit_code() gives the one for each kind of failure (Code in status.h).
 enum ExitCode : int {
   kExitDone = 0,
   kExitDifferent = 1,  ///< the command compared or verified, and found a difference or damage

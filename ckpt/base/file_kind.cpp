@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The first row that fits counts, for names too, so ".tar.gz" comes before ".gz".
+// The first row that matches counts, also for names. So ".tar.gz" is listed before ".gz".
 constexpr FileSignature kSignatures[] = {
     {FileKind::kLfsPointer, "a pointer of git-lfs, not the file itself", "version https://git-lfs.github.com/spec/"sv},
     {FileKind::kScript, "a script", "#!/"sv},
@@ -65,7 +65,7 @@ bool has_at(std::string_view bytes, std::size_t at, std::string_view magic) {
   return bytes.size() >= at + magic.size() && bytes.substr(at, magic.size()) == magic;
 }
 
-// The name of the first member tells what kind of zip it is.
+// The name of the first member distinguishes the kinds of zip archives.
 FileKind kind_of_zip(std::string_view bytes) {
   constexpr std::size_t kName = 30, kLength = 26;  // size of a local header, and the offset of its name length
   if (bytes.size() < kName) return FileKind::kZip;

@@ -1,6 +1,6 @@
 #pragma once
-// Recognises a file's type by its first bytes and by its name: one table of signatures for all code that reads foreign
-// files. Pure.
+// Recognises a file's type by its first bytes and by its name: one table of signatures for all code that reads files of
+// other programs. Pure.
 #include <cstddef>
 #include <span>
 #include <string_view>

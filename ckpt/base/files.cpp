@@ -12,7 +12,7 @@ namespace {
 Status make_one_dir(Fs& fs, const std::string& path) {
   Result<FileInfo> info = fs.stat(path);
   if (info.ok()) {
-    // A symbolic link may lead to a directory; the first use of it tells.
+    // A symbolic link may lead to a folder. If it does not, its first use fails.
     if (info->type != FileType::kFile) return ok_status();
     Status status = failed(path + ": expected a directory, found a file");
     status.error = ENOTDIR;
@@ -20,7 +20,7 @@ Status make_one_dir(Fs& fs, const std::string& path) {
   }
   if (info.status().code != Code::kNotFound) return info.status();
   if (Status made = fs.make_dir(path); !made.ok()) {
-    // Another process may have made it first. Its name must be durable for this process as well.
+    // Another process may have made the folder first. Its name must be durable before this process continues.
     Result<FileInfo> again = fs.stat(path);
     if (!again.ok() || again->type != FileType::kDirectory) return made;
   }
@@ -102,8 +102,8 @@ Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel) {
   return first;
 }
 
-// NFS repeats a mkdir whose reply was lost, and the second call finds the folder. An empty folder of that name is the
-// one that this process made: no other process has the id of this save.
+// NFS repeats a mkdir whose reply was lost, and the second call fails because the folder exists. An empty folder of
+// that name was made by this process, because no other process has the id of this save.
 Status make_own_dir(Fs& fs, const std::string& path) {
   const Status made = fs.make_dir(path);
   if (made.ok()) return made;

@@ -1,5 +1,5 @@
 #pragma once
-// Whole files and folders: what many callers do with an Fs in several calls.
+// Operations on whole files and folders, each made of several calls of an Fs.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,19 +22,20 @@ Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, co
                                            std::uint64_t limit);
 /// Creates `path` with `data`, makes the file durable and closes it. The directory is not synced.
 Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data);
-/// Finishes a member of a checkpoint: takes write permission from the file if the store can, makes it durable and
+/// Finishes a member of a checkpoint: removes write permission if the store has permissions, makes the file durable and
 /// closes it.
 Status finish_member(File& file);
-/// Creates a member of a checkpoint with `data`: as write_new_file, and read-only.
+/// Creates a member of a checkpoint with `data`: as write_new_file(), and read-only.
 Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);
 /// Creates `path` and every missing parent, syncing each parent that got a new name.
 Status make_dirs(Fs& fs, const std::string& path);
-/// Removes `path` with everything below it; missing is fine. `cancel` is asked before each removal, and nothing more is
-/// removed once it says stop. \error kFailed, kInterrupted, kTerminated
+/// Removes `path` with everything below it; ok if `path` does not exist. Checks `cancel` before each removal, and
+/// removes nothing more after a stop. \error kFailed, kInterrupted, kTerminated
 Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel = {});
-/// Makes a folder whose name no other process uses, or takes it if it exists and is empty. \error as Fs::make_dir
+/// Creates the folder `path`, whose name no other process may use. An existing empty folder counts as created.
+/// \error as Fs::make_dir
 Status make_own_dir(Fs& fs, const std::string& path);
-/// The error about the symbolic link `path` inside a checkpoint.
+/// The error (kCorrupt) about the symbolic link `path` inside a checkpoint.
 Status link_refused(const std::string& path);
 
 }  // namespace titan::ckpt

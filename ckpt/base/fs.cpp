@@ -10,7 +10,7 @@ namespace titan::ckpt {
 Status File::set_read_only() { return unsupported("permissions are not offered by this file system"); }
 
 Result<FileInfo> Fs::stat_member(const std::string& folder, const std::string& member) {
-  // Checks each name in turn, because stat() of the whole path tells only the type of the last one.
+  // Checks each name in order, because stat() of the whole path gives only the type of the last one.
   for (std::size_t end = member.find('/'); end != std::string::npos; end = member.find('/', end + 1)) {
     const std::string part = join_path(folder, member.substr(0, end));
     TITAN_ASSIGN_OR_RETURN(const FileInfo info, stat(part));

@@ -1,9 +1,9 @@
 #pragma once
-// Fs: the file system interface, used for all file I/O. Tests replace it with one in memory or one that fails.
+// Fs: the file system interface, used for all file I/O. Tests replace it with one in memory or one that fails. Comments
+// call the file system and its server, if it has one, the store.
 //
 // Paths are plain strings with '/' separators. Every error names the path and the call. Implementations are
-// thread-safe;
-// several threads may use one File through pread and pwrite.
+// thread-safe; several threads may use one File through pread and pwrite.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace titan::ckpt {
 
-/// An open file. The destructor closes it and drops errors; call close() where an error of closing matters (writers).
+/// An open file. The destructor closes it and drops errors; after writing call close(), which returns them.
 class File {
  public:
   virtual ~File() = default;
@@ -28,7 +28,7 @@ class File {
   virtual Status truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
   /// Makes the file's data durable (fdatasync), including data written by other processes or descriptors. After an
-  /// error data may be lost even if a second call succeeds; never call it again on this file.
+  /// error never call it again on this file: the second call may succeed although data are lost.
   virtual Status datasync() = 0;
   /// Removes write permission from the file for all users; this open file can still be written. The change is not made
   /// durable. \error kUnsupported (the store has no permissions, or the file belongs to another user; nothing has
@@ -43,8 +43,7 @@ struct FileInfo {
   FileType type = FileType::kOther;
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;            ///< since the epoch, UTC
-  std::uint64_t links = 1;              ///< hard links (names of the file). The store frees its bytes with the last
-                                        ///< name
+  std::uint64_t links = 1;              ///< number of hard links. The bytes are freed when the last one is removed
   std::uint64_t device = 0, inode = 0;  ///< equal for two names of one file
   std::uint64_t allocated = 0;          ///< bytes on disk; less than `size` for a file with holes
   bool writable = true;                 ///< the mode gives at least one user write permission
@@ -59,8 +58,8 @@ struct DirEntry {
 
 /// Which processes see an advisory lock that was granted.
 enum class LockReach {
-  kKernel,   ///< every process that can open the file: only this host uses the store
-  kUnknown,  ///< processes of this host; those of other hosts depending on their mount options
+  kKernel,   ///< every process that can open the file, because only this host uses the store
+  kUnknown,  ///< every process of this host; processes of other hosts only with certain mount options
   kNone,     ///< none: the store has no advisory locks, and Fs::lock grants every request
 };
 
@@ -69,7 +68,7 @@ class FileLock {
  public:
   virtual ~FileLock() = default;
   virtual LockReach reach() const { return LockReach::kKernel; }
-  /// Replaces the content of the lock file, which names the holder. Not made durable.
+  /// Replaces the content of the lock file, a note that names the holder. Does not make it durable.
   virtual Status write(const std::string& text) = 0;
 };
 
@@ -77,37 +76,37 @@ class FileLock {
 enum class Access {
   kCached,    ///< through the page cache, as usual
   kScan,      ///< see Fs::open_scan
-  kUncached,  ///< from the store itself if possible, never from memory: for a second read after an error
+  kUncached,  ///< from the store, not from the page cache, if the store supports that; for a second read after an error
 };
 
-/// The file system calls that other code may use. A store that lacks a call keeps its default implementation.
+/// The file system calls that other code may use. An implementation without a call keeps the default.
 class Fs {
  public:
   virtual ~Fs() = default;
   /// Creates `path` for reading and writing (O_EXCL, O_NOFOLLOW). \error kFailed when it exists.
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
-  /// As create, for a large file that is written once. Whole blocks bypass the page cache if the store can do that:
-  /// this is faster, and other files keep their place in the cache. Only writes whose offset and memory are multiples
-  /// of kScanAlignment (aligned_buffer.h) gain, and of them the whole blocks; the rest goes through the cache.
-  /// truncate() reserves the space at once, so that a disk that is too full is known before the first byte.
+  /// As create(), for a large file that is written once. If the store supports it, whole blocks of kScanAlignment bytes
+  /// (aligned_buffer.h) bypass the page cache: this is faster, and other files stay cached. The file offset and the
+  /// memory address of a write must then be multiples of kScanAlignment; all other bytes go through the cache.
+  /// truncate() reserves the space at once, so a lack of space is an error before the first write.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
-  /// Opens a file that another process of this host created with create_large() and sized, to write a part of it in the
-  /// same way. Only the process that created the file calls truncate(). \error kNotFound, kUnsupported
+  /// Opens a file that another process of this host made with create_large() and truncate(), to write a part of it as
+  /// to a file of create_large(). Only the process that created the file calls truncate(). \error kNotFound,
+  /// kUnsupported
   virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
-  /// True if any file of create_large() went through the page cache because its store cannot bypass it.
+  /// True if the store refused to bypass the page cache for any file of create_large() so far.
   virtual bool refused_uncached() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
-  /// As open_read, for a large file that is read once. Bytes that are not cached yet are read past the page cache if
-  /// the store supports it: this is faster, and other files stay cached. Only whole multiples of kScanAlignment bypass
-  /// it.
+  /// As open_read(), for a large file that is read once. If the store supports it, whole blocks of kScanAlignment bytes
+  /// that are not in the page cache are read without it: this is faster, and other files stay cached.
   virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
-  /// Opens the regular file `member` ("model/x") below `folder` for reading. `folder` itself may be a symbolic link,
-  /// but no name below it, so nothing outside `folder` can be reached. \error kNotFound, kCorrupt (a link in `member`),
-  /// kMediaError, kFailed
+  /// Opens the regular file `member` ("model/x") below `folder` for reading. `folder` itself may be a symbolic link; no
+  /// part of `member` may be one, so nothing outside `folder` can be reached. \error kNotFound, kCorrupt (a link in
+  /// `member`), kMediaError, kFailed
   virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
                                                     Access access = Access::kCached);
-  /// stat() of `member` in `folder`. Links are refused as by open_member; kCorrupt also if `member` itself is a link.
+  /// stat() of `member` in `folder`. A symbolic link is kCorrupt as in open_member(), also if it is `member` itself.
   virtual Result<FileInfo> stat_member(const std::string& folder, const std::string& member);
   /// Opens a regular file for reading and writing, and creates it if it is missing. A symbolic link is followed: users
   /// may link such a file, for example a run's metrics, to another place. \error kFailed, kUnsupported (this file
@@ -125,6 +124,7 @@ class Fs {
   virtual Result<std::vector<DirEntry>> list(const std::string& path) = 0;  ///< sorted by name; \error kNotFound
   /// stat() that does not follow symbolic links: their type is kLink. \error kNotFound
   virtual Result<FileInfo> stat(const std::string& path) = 0;
+  /// Free bytes of the file system that holds `path`.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
   /// Whether this process may write the file `path`, or create names in the folder `path`, as far as the store can tell
   /// without a write. The default implementation returns ok. \error kFailed with the errno that a write would get
@@ -133,8 +133,8 @@ class Fs {
   /// \error kLocked when another live process holds it, with the present content of the file in `causes`
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
-  // Some stores lack the calls below. kUnsupported means that nothing was changed and the caller must use another way
-  // (another device, not permitted, too many links, no such call). All of them except real_path return it by default.
+  // Some stores lack the calls below. kUnsupported (another device, not permitted, too many links, no such call) means
+  // that nothing was changed, and that the caller must do without the call. It is the default of all but real_path.
 
   /// Creates the hard link `to` to the file `from`. `to` must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);

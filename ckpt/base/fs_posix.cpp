@@ -55,7 +55,7 @@ class PosixLock final : public FileLock {
   }
 
  private:
-  std::unique_ptr<PosixFile> file_;  // flock belongs to the open file description
+  std::unique_ptr<PosixFile> file_;  // keeps the flock: it belongs to the open file description
   const int fd_;                     // of file_
   const std::string path_;
   const LockReach reach_;
@@ -211,7 +211,7 @@ class PosixFs final : public Fs {
     if (::stat(path.c_str(), &info) < 0) return from_errno(errno, path, "stat", OnMissing::kNotFound);
     const int right = S_ISDIR(info.st_mode) ? W_OK | X_OK : W_OK;
     if (::faccessat(AT_FDCWD, path.c_str(), right, AT_EACCESS) == 0) return ok_status();
-    const std::string shown = path.find('/') == std::string::npos ? "./" + path : path;  // reads as a path
+    const std::string shown = path.find('/') == std::string::npos ? "./" + path : path;  // looks like a path
     return from_errno(errno, shown, "access for writing", OnMissing::kNotFound);
   }
 
@@ -282,7 +282,7 @@ class PosixFs final : public Fs {
     return make_scan_file(file->release(), path, access);
   }
 
-  /// kUnsupported for the errors in `means_no`: the store lacks the call, and the caller may use another way.
+  /// kUnsupported if `error` is in `means_no`: the store lacks the call, and the caller may use another one.
   static Status optional_error(int error, std::initializer_list<int> means_no, const std::string& path,
                                const std::string& call) {
     Status status = from_errno(error, path, call, OnMissing::kNotFound);

@@ -9,8 +9,8 @@ class Fs;
 /// The real file system of this process; never destroyed.
 Fs& posix_fs();
 
-/// How rename_noreplace, exchange and open_member work: with newer calls of the kernel if it has them, or always
-/// without (so that tests reach the fallback).
+/// How rename_noreplace, exchange and open_member work. kKernel: with renameat2(2) and openat2(2), or without them on a
+/// kernel that lacks them; kFallback: always without them, for tests.
 enum class NoReplace { kKernel, kFallback };
 
 /// posix_fs() is make_posix_fs(NoReplace::kKernel), made once.

@@ -7,17 +7,17 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr unsigned kPolynomial = 0x1D;  // below x^8
+constexpr unsigned kPolynomial = 0x1D;  // the polynomial without x^8
 constexpr std::uint32_t kCauchyRows = 16;
 
-// 16 bytes side by side: every supported machine has registers of that width.
+// 16 bytes in one register: every supported machine has registers of that width.
 using Words16 [[gnu::vector_size(16)]] = std::uint64_t;
 constexpr std::uint64_t kEach = 0x0101010101010101;
 
 /// Each byte times x.
 Words16 doubled(Words16 v) {
   const Words16 high = v & (0x80 * kEach);
-  const Words16 overflow = (high - (high >> 7)) | high;  // 0xFF where a bit is lost
+  const Words16 overflow = (high - (high >> 7)) | high;  // 0xFF for each byte whose high bit is shifted out
   return ((v ^ high) << 1) ^ (overflow & (kPolynomial * kEach));
 }
 

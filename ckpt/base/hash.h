@@ -15,7 +15,7 @@
 
 namespace titan::ckpt {
 
-/// 16 bytes, canonical order: hex() prints them left to right.
+/// An XXH3-128 digest: 16 bytes in canonical order, which hex() prints from left to right.
 struct Digest {
   std::array<std::uint8_t, 16> bytes{};
   auto operator<=>(const Digest&) const = default;
@@ -25,6 +25,7 @@ struct Digest {
 /// Parses 32 lower-case hex digits; nullopt for anything else.
 std::optional<Digest> digest_from_hex(std::string_view hex);
 
+/// The digest of `data`.
 Digest digest_of(std::span<const std::byte> data);
 Digest digest_of(std::string_view data);
 

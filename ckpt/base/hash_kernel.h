@@ -1,11 +1,12 @@
 #pragma once
-// XXH3-128, compiled once per instruction set. hash.cpp uses the widest that the processor supports. All give the same
-// digests.
+// XXH3-128, compiled once for each instruction set. hash.cpp uses the widest one that the processor supports. All of
+// them give the same digests.
 #include <cstddef>
 #include <cstdint>
 
 namespace titan::ckpt {
 
+/// The functions of XXH3-128 for one instruction set.
 struct HashKernel {
   struct Value {
     std::uint64_t low, high;
@@ -20,7 +21,7 @@ struct HashKernel {
   Value (*digest)(const State& state);
 };
 
-/// Null if the program was compiled without that instruction set.
+/// The kernel of an instruction set; null if the program was compiled without it.
 const HashKernel* portable_hash_kernel();
 const HashKernel* avx2_hash_kernel();
 const HashKernel* avx512_hash_kernel();

@@ -7,7 +7,7 @@
 namespace titan::ckpt {
 namespace {
 
-std::atomic<int> allowed = -1;  // negative: as many as the system gives
+std::atomic<int> allowed = -1;  // threads that may still start; negative: no limit
 
 bool is_allowed() {
   int left = allowed.load();
@@ -25,7 +25,7 @@ Status status_of(const std::exception& error) {
 bool Helpers::start(std::function<void()> work) noexcept {
   if (!is_allowed()) return false;
   try {
-    threads_.reserve(threads_.size() + 1);  // nothing may throw once the thread runs
+    threads_.reserve(threads_.size() + 1);  // later, with the thread running, nothing may throw
     threads_.emplace_back(std::move(work));
     return true;
   } catch (const std::exception&) {

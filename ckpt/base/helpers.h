@@ -1,5 +1,5 @@
 #pragma once
-// Worker threads that a caller can do without, and conversion of exceptions to a Status.
+// Optional worker threads, and conversion of exceptions to a Status.
 #include <exception>
 #include <functional>
 #include <thread>
@@ -9,11 +9,11 @@
 
 namespace titan::ckpt {
 
-/// kFailed with "out of memory", or with the text of the exception.
+/// A kFailed Status with the message "out of memory" for std::bad_alloc, else with the text of `error`.
 Status status_of(const std::exception& error);
 
-/// Runs `work`, which returns a Status, and turns an exception into one. For threads, where an uncaught exception would
-/// end the process.
+/// Runs `work`, which returns a Status, and turns an exception into a Status. For threads, where an uncaught exception
+/// would end the process.
 template <typename Work>
 Status contained(const Work& work) {
   try {
@@ -23,7 +23,7 @@ Status contained(const Work& work) {
   }
 }
 
-/// The worker threads of one caller. The destructor joins them; they must not wait for the caller at that point.
+/// The worker threads of one caller. The destructor joins them, so they must not wait for the caller by then.
 class Helpers {
  public:
   Helpers() = default;
@@ -31,8 +31,8 @@ class Helpers {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  /// Starts a thread that runs `work`, which must not throw. Returns false if the system has no thread or memory left
-  /// (a container's process limit); the caller then continues with the threads that it has.
+  /// Starts a thread that runs `work`, which must not throw. Returns false if the system can start no further thread (a
+  /// container's process limit, no memory); the caller then continues with the threads that it has.
   bool start(std::function<void()> work) noexcept;
   bool empty() const { return threads_.empty(); }
   void join();

@@ -13,7 +13,7 @@ inline std::optional<std::string> environment(const char* name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// Wall-clock time.
+/// Wall-clock time in seconds since 1970-01-01 UTC.
 inline double seconds_since_epoch() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }

@@ -61,7 +61,7 @@ bool is_link(int fd) {
   return ::fstat(fd, &info) == 0 && S_ISLNK(info.st_mode);
 }
 
-// Opens each name without following it and checks what was opened, so that it cannot be swapped in between.
+// Opens each name without following a link, and checks what was opened. So nobody can put a link there in between.
 Result<int> by_name(Descriptor dir, const std::string& folder, const std::string& member, int flags) {
   for (std::size_t begin = 0; begin <= member.size();) {
     const std::size_t end = std::min(member.find('/', begin), member.size());
@@ -85,8 +85,7 @@ Result<int> open_member_file(const std::string& folder, const std::string& membe
   if (walk == Walk::kKernel) {
     const int fd = open_beneath(dir.get(), member, flags);
     if (fd >= 0) return fd;
-    // Linux before 5.6 lacks the call, and some containers forbid it. The walk by name also finds out which name is a
-    // link.
+    // Linux before 5.6 lacks the call, and some containers forbid it. by_name() also finds out which name is a link.
     if (errno != ENOSYS && errno != EPERM && errno != ELOOP && errno != EXDEV)
       return open_error(errno, join_path(folder, member));
   }

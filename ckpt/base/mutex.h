@@ -62,7 +62,7 @@ class TITAN_SCOPED_LOCK MutexLock {
 class Condition {
  public:
   void wait(MutexLock& lock) { changed_.wait_for(lock, kLook); }
-  /// Returns timeout once `deadline` has passed.
+  /// As wait(), but returns timeout once `deadline` has passed.
   std::cv_status wait_until(MutexLock& lock, std::chrono::steady_clock::time_point deadline) {
     changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kLook));
     return std::chrono::steady_clock::now() < deadline ? std::cv_status::no_timeout : std::cv_status::timeout;

@@ -7,11 +7,13 @@
 
 namespace titan::ckpt {
 
-/// Damerau-Levenshtein distance in bytes: insertions, deletions, substitutions and swaps of neighbours from `a` to `b`.
+/// Damerau-Levenshtein distance in bytes: insertions, deletions, substitutions and swaps of adjacent bytes from `a` to
+/// `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidates within two edits of `word` (fewer if both are shorter than four bytes), and those of which one is a
-/// prefix of the other (three bytes or more). Nearest first, ties in the given order, at most `limit`.
+/// The candidates that are within two edits of `word` (within one if both are shorter than four bytes), or of which and
+/// `word` one is a prefix of the other (of three bytes or more). Nearest first, ties in the given order, at most
+/// `limit`.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
                                  std::size_t limit = 3);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The text of paths: '/' separated, as Fs takes them. Nothing here looks at a file system.
+// Functions on the text of paths with '/' separators. They do no I/O.
 #include <string>
 
 namespace titan::ckpt {

@@ -56,7 +56,7 @@ Status PosixFile::pwrite(std::uint64_t offset, std::span<const std::byte> data) 
                       static_cast<off_t>(offset));
     });
     const int error = errno;
-    if (put < 0 && blocks > 0 && error == EINVAL) {  // the store takes the flag but not our alignment
+    if (put < 0 && blocks > 0 && error == EINVAL) {  // the store accepts O_DIRECT but not our alignment
       uncached_ = false;
       *refused_ = true;
       continue;
@@ -102,7 +102,7 @@ Status PosixFile::set_read_only() {
   if (::fstat(fd_, &info) < 0) return from_errno(errno, path_, "fstat");
   if ((info.st_mode & kAllWrite) == 0 || ::fchmod(fd_, info.st_mode & 07777 & ~kAllWrite) == 0) return ok_status();
   Status status = from_errno(errno, path_, "fchmod");
-  // Answers of stores without permissions, and of servers on which only the owner of the share may change them.
+  // Errors of stores without permissions, and of servers on which only the owner of the share may change them.
   for (const int means_no : {EPERM, EACCES, EOPNOTSUPP, ENOSYS, EINVAL})
     if (errno == means_no) status.code = Code::kUnsupported;
   return status;
@@ -110,7 +110,7 @@ Status PosixFile::set_read_only() {
 
 Status PosixFile::close() {
   if (fd_ < 0) return failed(path_ + ": close: already closed");
-  if (direct_ >= 0) (void)::close(std::exchange(direct_, -1));  // all its writes were answered, so no error can be left
+  if (direct_ >= 0) (void)::close(std::exchange(direct_, -1));  // all its writes have returned, so no error is pending
   int fd = std::exchange(fd_, -1);
   // Never repeated: on Linux the descriptor is closed even after EINTR, and may already belong to another thread.
   if (::close(fd) < 0 && errno != EINTR) return from_errno(errno, path_, "close");

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of PosixFs: an open file, the errors of its system calls, members of folders, locks.
+// Parts of PosixFs (fs_posix.h): open files, errors of system calls, members of folders, locks.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -52,8 +52,8 @@ class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   ~PosixFile() override;
-  /// From now on, whole blocks bypass the page cache if the store allows it. Opens a second descriptor through the
-  /// first one, not by path, so that both refer to the same file.
+  /// From now on, writes of whole blocks bypass the page cache; if the store refuses that, sets `*refused`. Opens a
+  /// second descriptor through the first one, not by path, so that both refer to the same file.
   void write_uncached(std::shared_ptr<std::atomic<bool>> refused);
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -68,34 +68,36 @@ class PosixFile final : public File {
   Status close() override;
 
  private:
-  // How many bytes of `data` can bypass the cache: all whole blocks if offset and memory are aligned, else 0.
+  // How many bytes of `data` can bypass the cache: those of all whole blocks if offset and memory address are aligned,
+  // else 0.
   std::size_t whole_blocks(std::uint64_t offset, std::span<const std::byte> data) const;
 
-  // Starts writing a large file to the disk while it grows. Otherwise the kernel would keep the bytes in memory for
-  // seconds, and datasync() would wait for all of them. No error is lost: datasync() reports it.
+  // Starts writing a large file to the disk while it grows; `put` is the number of bytes just written. Otherwise the
+  // kernel would keep the bytes in memory for seconds, and datasync() would wait for all of them. No error is lost:
+  // datasync() reports it.
   void begin_write_back(std::uint64_t put);
   int fd_, direct_ = -1;
   bool large_ = false;
   std::atomic<bool> uncached_ = true;
-  std::shared_ptr<std::atomic<bool>> refused_;  ///< shared by a file system's files; true if the store refuses direct_
+  std::shared_ptr<std::atomic<bool>> refused_;  ///< shared by all files of the Fs; true if the store refuses direct_
   std::string path_;
   Status lost_;
   std::atomic<std::uint64_t> written_ = 0;
 };
 
-/// How the names between folder and member are walked: with one call of the kernel if it has that call, or always name
-/// by name.
+/// How open_member_file() resolves the path below the folder. kKernel: with one openat2(2) if the kernel has it;
+/// kByName: always one name at a time.
 enum class Walk { kKernel, kByName };
 
 /// Returns a descriptor (close-on-exec) of `member` below `folder`. `flags` are for open(2): O_PATH or O_RDONLY, and
 /// those that go with it. \error kNotFound, kCorrupt (a link, or a name that leads outside), kMediaError, kFailed
 Result<int> open_member_file(const std::string& folder, const std::string& member, int flags, Walk walk);
 
-/// Takes the exclusive lock of the open file `fd` without waiting; kNone if the store has no such locks.
+/// Takes the exclusive lock of the open file `fd` without waiting; returns kNone if the store has no such locks.
 /// \error kLocked (another holder), kFailed
 Result<LockReach> take_flock(int fd, const std::string& path);
 
-/// Sends what was written through `fd` to the server, if the store has one. Costs nothing on a local store.
+/// Makes the client of a network file system send what was written through `fd` to its server. Cheap on a local store.
 Status send_written(int fd, const std::string& path);
 
 }  // namespace titan::ckpt

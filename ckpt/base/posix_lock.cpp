@@ -14,8 +14,8 @@
 namespace titan::ckpt {
 namespace {
 
-// File systems that only one kernel uses. On others, mount options decide which hosts see a lock (NFS: local_lock,
-// nolock; Lustre: localflock).
+// File systems that are used by one kernel only. On others, mount options decide which hosts see a lock (NFS:
+// local_lock, nolock; Lustre: localflock).
 bool belongs_to_one_kernel(int fd) {
   constexpr long kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = static_cast<long>(0xca451a4e);
   constexpr long kLocal[] = {EXT4_SUPER_MAGIC, kXfs, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
@@ -39,7 +39,7 @@ Result<LockReach> take_flock(int fd, const std::string& path) {
 }
 
 Status send_written(int fd, const std::string& path) {
-  // A client of a network file system flushes its cached writes when any descriptor of the file is closed.
+  // A client of a network file system sends its cached writes when any descriptor of the file is closed.
   const int second = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (second < 0) return ok_status();  // no descriptor left: the kernel sends the data later
   if (::close(second) < 0 && errno != EINTR) return errno_status(errno, path, "close");

@@ -7,10 +7,10 @@
 
 namespace titan::ckpt {
 
-/// What printf would print.
+/// The text that printf() would print.
 [[gnu::format(printf, 1, 2)]] std::string printed(const char* pattern, ...);
 
-/// The fewest digits from which `number` is read back; "nan", "inf", "-inf".
+/// The shortest text that parses to the same `number`; "nan", "inf", "-inf".
 template <typename T>
 std::string digits_of(T number) {
   if constexpr (std::is_floating_point_v<T>)

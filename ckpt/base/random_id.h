@@ -1,5 +1,5 @@
 #pragma once
-// Unique ids: for the temporary folder of a save, a step in the trash, a job.
+// Unique ids, for example for the name of a save's temporary folder.
 #include <cstdint>
 #include <string>
 

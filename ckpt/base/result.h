@@ -39,7 +39,7 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-/// Returns `result`; if it is an error, its Status::path becomes `checkpoint`.
+/// Returns `result`; if it is an error, with `checkpoint` as its Status::path.
 template <typename T>
 Result<T> about(Result<T> result, const std::string& checkpoint) {
   if (!result.ok()) return result.status().about(checkpoint);

@@ -65,26 +65,27 @@ class ScanFile final : public File {
  private:
   Status read_only() const { return failed(path_ + ": opened for reading only"); }
 
-  // Reads past the cache only bytes that are not in it; bytes that were just written come from memory.
+  // Reads bytes from the store only if they are not in the page cache; bytes that were just written come from the
+  // cache.
   ssize_t read_some(std::uint64_t offset, std::span<std::byte> out) const {
     const auto place = static_cast<off_t>(offset);
     if (const std::size_t whole = whole_blocks(offset, out); whole > 0 && !cached(place, out.first(whole))) {
       const ssize_t got = ::pread(direct_, out.data(), whole, place);
-      // EINVAL: the store takes the flag but not our alignment. After a short read the rest is unaligned, or at the
-      // end.
+      // EINVAL: the store accepts O_DIRECT but not our alignment. After a short read the rest is unaligned, or the file
+      // ends.
       if (got > 0 || (got < 0 && errno != EINVAL)) return got;
     }
     return ::pread(fd_, out.data(), out.size(), place);
   }
 
-  // How many bytes of `out` can be read past the cache directly into `out`.
+  // How many bytes of `out` can be read with O_DIRECT directly into `out`.
   std::size_t whole_blocks(std::uint64_t offset, std::span<std::byte> out) const {
     if (direct_ < 0 || !aligned(offset) || !aligned(reinterpret_cast<std::uintptr_t>(out.data()))) return 0;
     return out.size() / kScanAlignment * kScanAlignment;
   }
 
-  // Whether all of `out` is in memory. Asks the kernel instead of reading a page as a test: any read, refused or not,
-  // starts read-ahead of up to megabytes into the cache. Kernels before 6.5 cannot be asked, so a page is read there.
+  // Whether all of `out` is in the page cache. cachestat(2) answers this without a read, which would start read-ahead
+  // of up to megabytes into the cache even if it fails. Kernels before 6.5 lack the call, so a page is read there.
   bool cached(off_t place, std::span<std::byte> out) const {
     const CacheRange range{static_cast<std::uint64_t>(place), out.size()};
     CacheState state{};
@@ -119,7 +120,7 @@ class ScanFile final : public File {
       }
     }
     (void)::posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(blocks),
-                          POSIX_FADV_DONTNEED);  // the next best way
+                          POSIX_FADV_DONTNEED);  // no O_DIRECT: drop the pages first
     return ::pread(fd_, out.data(), wanted, static_cast<off_t>(offset));
   }
 

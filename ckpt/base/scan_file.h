@@ -1,5 +1,5 @@
 #pragma once
-// A file that is read past the page cache: see Fs::open_scan and Access.
+// A file that is read without the page cache: see Fs::open_scan and Access.
 #include <memory>
 #include <string>
 
@@ -8,8 +8,8 @@ namespace titan::ckpt {
 enum class Access;
 class File;
 
-/// Takes `fd`, a regular file that is open for reading. kScan: bytes that are in memory already come from memory.
-/// kUncached: all bytes come from the store, if it can do that.
+/// Takes ownership of `fd`, a regular file that is open for reading. With kScan, bytes that are in the page cache are
+/// read from it. With kUncached, all bytes come from the store if it supports that.
 std::unique_ptr<File> make_scan_file(int fd, std::string path, Access access);
 
 }  // namespace titan::ckpt

@@ -26,7 +26,7 @@ Status Status::about(std::string checkpoint) const {
 }
 
 bool Status::store_refused() const {
-  // The second row has the errors of Lustre, NFS and FUSE clients while their server is away.
+  // The second row has the errors of Lustre, NFS and FUSE clients whose server cannot be reached.
   constexpr int kMayPass[] = {ENOSPC,   EDQUOT,    EIO,       ESTALE,       ETIMEDOUT,
                               ENOTCONN, ESHUTDOWN, EHOSTDOWN, EHOSTUNREACH, EREMOTEIO};
   return (code == Code::kFailed || code == Code::kMediaError) &&

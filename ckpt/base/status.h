@@ -1,5 +1,6 @@
 #pragma once
-// Status: what went wrong, why, and what to do about it. No exception leaves ckpt.
+// Status: what went wrong, why, and what to do about it. Functions of ckpt return it; they do not throw, except where
+// their comment says so or memory runs out.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,18 +12,18 @@ enum class Code {
   kOk,
   kInvalid,       ///< usage or configuration that cannot work (exit code 2)
   kUnsupported,   ///< not implemented, or needs something that Titan lacks (exit code 2)
-  kFailed,        ///< the operation failed: disk full, I/O error, dead rank, non-finite loss (exit code 3)
-  kMediaError,    ///< stored bytes or names could not be read (EIO; exit code 3). They may be whole
+  kFailed,        ///< the operation failed: disk full, I/O error, a rank that died, non-finite loss (exit code 3)
+  kMediaError,    ///< stored bytes or names could not be read (EIO; exit code 3). They may be undamaged
   kNotFound,      ///< the checkpoint, tensor or path does not exist (exit code 10)
   kLocked,        ///< a running job or tool holds the folder's lock (exit code 11)
   kCorrupt,       ///< bytes do not match their digests, or cannot be parsed (exit code 12)
   kIncompatible,  ///< newer format, drift, fewer steps than the checkpoint has, impossible mesh (exit code 13)
-  kInterrupted,   ///< stopped by SIGINT before the end; nothing is left half-made (exit code 130); see cancel.h
-  kTerminated,    ///< stopped by SIGTERM in the same way (exit code 143)
+  kInterrupted,   ///< stopped by SIGINT before the end, and cleaned up (exit code 130); see cancel.h
+  kTerminated,    ///< as kInterrupted, by SIGTERM or SIGHUP (exit code 143)
 };
 
 /// The outcome of a call. `message` names the object, what was expected and what was found. `causes` are printed as
-/// "caused by:" lines, `hint` as a "hint:" line that users can paste.
+/// "caused by:" lines. `hint` is printed as a "hint:" line, often a command that users can paste.
 struct [[nodiscard]] Status {
   Code code = Code::kOk;
   std::string message;

@@ -1,5 +1,5 @@
 #pragma once
-// Causes of a Status that form a table. They are printed one below another, without "caused by:".
+// Causes of a Status (status.h) that are the rows of a table. They are printed without "caused by:".
 #include <string>
 #include <string_view>
 #include <vector>

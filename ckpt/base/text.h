@@ -28,7 +28,7 @@ std::optional<T> number_of(std::string_view text) {
   return number;
 }
 
-/// The bytes as text, without a copy.
+/// `bytes` as text, without a copy: valid as long as they are.
 inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

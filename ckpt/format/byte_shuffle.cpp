@@ -7,7 +7,7 @@
 namespace titan::ckpt {
 namespace {
 
-// 16 bytes of whatever vector unit there is; SSE2 on x86-64, where each function below is one or two instructions.
+// 16 bytes in a register of any vector unit. On x86-64 (SSE2) each function below is one or two instructions.
 constexpr std::size_t kLane = 16;
 struct Lane {
   using Bytes [[gnu::vector_size(kLane)]] = unsigned char;
@@ -29,8 +29,8 @@ TITAN_INLINE Lane zip_high(Lane a, Lane b) {
   return {__builtin_shufflevector(a.v, b.v, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
 }
 
-// 16 elements of S bytes -> S planes. The bytes at even offsets of the stream are the even bytes of each element, so
-// each step halves the problem.
+// 16 elements of S bytes -> S planes. Each step separates the bytes at even offsets, which are the even bytes of each
+// element, from those at odd offsets. Each of the two halves is then the same task for S / 2.
 template <std::size_t S>
 TITAN_INLINE std::array<Lane, S> split(const std::array<Lane, S>& stream) {
   if constexpr (S == 1) {
@@ -74,7 +74,8 @@ TITAN_INLINE std::array<Lane, S> join(const std::array<Lane, S>& planes) {
 }
 
 #if defined(__x86_64__)
-// 32 elements of 2 or 4 bytes -> as many planes, with 4 instructions per 32 bytes; gcc makes 12 of the general form.
+// 32 elements of 2 or 4 bytes -> as many planes, with 4 instructions per 32 bytes; for the general form gcc generates
+// 12.
 using Bytes32 [[gnu::vector_size(32)]] = char;
 using Ints8 [[gnu::vector_size(32)]] = int;
 using Longs4 [[gnu::vector_size(32)]] = long long;
@@ -133,7 +134,7 @@ using Longs4 [[gnu::vector_size(32)]] = long long;
 }
 #endif
 
-// Handles the first elements the fast way and returns how many.
+// Shuffles as many of the first elements as the fast functions can, and returns their number.
 template <std::size_t S>
 std::size_t shuffle_fast([[maybe_unused]] const std::byte* elements, [[maybe_unused]] std::size_t count,
                          [[maybe_unused]] std::size_t stride, [[maybe_unused]] std::byte* planes) {

@@ -28,7 +28,7 @@ void encode_position(IdentityEncoder& encoder, const DataPosition& data) {
     encoder.u64(file.bytes);
     encoder.digest(file.blocks);
   }
-  // Data without such a field keep the id that they had before the field existed.
+  // If the field is absent, nothing is encoded, so the id is that of versions without the field.
   if (!data.excluded.empty()) {
     encoder.list(data.excluded.size());
     for (const SampleRange& range : data.excluded) {

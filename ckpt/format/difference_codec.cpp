@@ -14,7 +14,7 @@
 namespace titan::ckpt {
 namespace {
 
-// The first byte of a stored piece.
+// The first byte of an encoded piece: the part of a tensor that is encoded at once.
 enum class Form : std::uint8_t {
   kEqual = 0,   // nothing follows: the piece equals its base
   kPlain = 1,   // the bytes of the piece follow
@@ -22,14 +22,14 @@ enum class Form : std::uint8_t {
   kSteps = 3,   // a zstd frame: two bits per element, then as planes the differences that two bits cannot express
 };
 
-// Only entropy coding, as for compressed leaves: matches between planes of small differences do not help.
+// Entropy coding without match search, as for compressed leaves (leaf_codec.cpp): matches do not help.
 constexpr int kFastest = -1000;
 constexpr auto kLiterals = ZSTD_c_experimentalParam5;
 constexpr int kForced = 1;
 constexpr int kPieceWindowLog = 23;  // content is at most 5/4 of a piece
 
 constexpr std::size_t kBlock = 4096;  // elements per block: their differences stay in the first-level cache
-constexpr std::size_t kSeldom = 8;    // kSteps is used only if at most one element in this many is beyond two bits
+constexpr std::size_t kSeldom = 8;    // kSteps is used only if at most 1 of this many elements is beyond two bits
 constexpr std::uint8_t kBeyond = 3;   // the two bits of an element whose difference is in the planes
 
 template <typename U>
@@ -124,7 +124,7 @@ bool put_steps(const std::byte* base, std::span<const std::byte> packed, std::sp
     for (std::size_t i = 0; i < bytes; ++i)
       std::memcpy(&fold[4 * i], &kUnpacked<U>[std::to_integer<unsigned>(bits[i])], 4 * sizeof(U));
     for (std::size_t i = 0; i < bytes; i += 8) {
-      std::uint64_t far = 0;  // both bits of a number are set
+      std::uint64_t far = 0;  // marks the numbers whose two bits are both set
       std::memcpy(&far, bits + i, std::min<std::size_t>(8, bytes - i));
       for (far &= far >> 1 & kLowBits; far != 0; far &= far - 1) {
         const std::size_t at = 4 * i + static_cast<std::size_t>(std::countr_zero(far)) / 2;
@@ -169,7 +169,7 @@ struct DifferenceEncoder::Impl {
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, kLiterals, kForced)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0));
-  std::vector<std::byte> content, folds, out;  // never shrink, since growing again would clear them
+  std::vector<std::byte> content, folds, out;  // never shrink: growing again would clear the new bytes
   std::size_t size = 0;                        // of content
 
   ~Impl() { ZSTD_freeCCtx(context); }

@@ -1,7 +1,7 @@
 #pragma once
-// Encodes a piece of numbers as the difference from the same piece of an older version: each element as an integer,
-// minus the old element. Training changes most elements only a little, so the differences are small and compress well.
-// One object per thread. \source FORMAT.md, "Patch files"
+// Encodes a part of a tensor as its difference from the same part of an older version: elements are treated as integers
+// and subtracted. Training changes most elements only a little, so the differences are small and compress well. One
+// object per thread. \source FORMAT.md, "Patch files"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace titan::ckpt {
 
-inline constexpr std::size_t kMostPiece = std::size_t{4} << 20;  ///< most bytes of one piece
+inline constexpr std::size_t kMostPiece = std::size_t{4} << 20;  ///< largest number of bytes to encode at once
 
 class DifferenceEncoder {
  public:

@@ -8,11 +8,13 @@
 
 namespace titan::ckpt {
 
-/// The bytes that a reader of a manifest counts for each item. Lengths of names and settings are added.
+/// Bytes of memory that a reader counts for each member, parameter, stored tensor, piece, setting (also component and
+/// merged source) and stage cut, plus the lengths of names and settings. The limit of the sum is kMaxManifestMemory.
 inline constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200,
                                kSettingCost = 160, kSmallCost = 100;
 
-/// One warning for each JSON member, and for the manifest, that uses more than half of its limit.
+/// One warning for each JSON member that has more than half of its largest size, and one if the manifest needs more
+/// than half of kMaxManifestMemory.
 std::vector<std::string> near_limits(const Manifest& manifest);
 
 }  // namespace titan::ckpt

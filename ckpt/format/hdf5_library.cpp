@@ -16,7 +16,7 @@ Hdf5Session::Hdf5Session() : lock_(library_mutex()) {
   static const bool once = [] {
     H5dont_atexit();
     H5open();
-    H5PLset_loading_state(0);  // never load plugins that the environment names
+    H5PLset_loading_state(0);  // never loads plugins from HDF5_PLUGIN_PATH
     return true;
   }();
   (void)once;

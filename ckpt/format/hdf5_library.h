@@ -28,8 +28,8 @@ class Hdf5Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// Initialises the library, and holds a process-wide lock on it while the session exists. libhdf5 serves one caller at
-/// a time anyway; with our own lock, its per-thread settings need no further care.
+/// Initialises libhdf5, and holds a process-wide lock on it while the session exists. libhdf5 serves one caller at a
+/// time anyway; our own lock also covers its error settings, which are per thread.
 class Hdf5Session {
  public:
   Hdf5Session();
@@ -48,8 +48,8 @@ Hdf5Handle make_element_type(DType dtype, hid_t file);
 /// Creates a file in `image` without timestamps, with checksummed headers that libhdf5 1.8 and newer read.
 /// `metadata_bytes` is an estimate of the size of the metadata, for which one block is reserved.
 Hdf5Handle create_in_memory(MemoryImage* image, std::size_t metadata_bytes);
-/// As create_in_memory, but dataset bytes go unaligned at the offset that `image` chooses. The first block of metadata
-/// has `block` bytes.
+/// As create_in_memory(), but dataset bytes are not aligned: they are at the offset MemoryImage::raw_at. The first
+/// block of metadata has `block` bytes.
 Hdf5Handle create_stream_in_memory(MemoryImage* image, std::size_t block);
 
 }  // namespace titan::ckpt

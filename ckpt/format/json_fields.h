@@ -1,5 +1,5 @@
 #pragma once
-// Reads a JSON object by a list of keys, each with the variable that takes its value.
+// Reads a JSON object by a list of its keys, each with the variable that gets its value.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,7 +26,7 @@ auto read_value(JsonReader&, const Read& read) -> decltype(read()) {
   read();
 }
 
-/// A key to read. `place` is the variable that takes its value, or a function that reads the value.
+/// A key to read. `place` is the variable that gets its value, or a function that reads the value.
 template <typename Place>
 struct JsonField {
   const char* name;
@@ -37,7 +37,7 @@ template <typename Place>
 JsonField(const char*, Place&&, bool = true) -> JsonField<Place>;
 
 /// Reads an object, named `what` in messages. Each of `fields` may occur once; a required one must. Other keys are
-/// skipped. Returns which fields were present: bit 0 is the first field.
+/// skipped. Returns which fields were present: bit i stands for field i, from 0.
 /// Example: read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp});
 template <typename... Place>
 SeenKeys read_object(JsonReader& in, const char* what, const JsonField<Place>&... fields) {

@@ -276,7 +276,7 @@ std::vector<std::string> JsonReader::string_list() {
 }
 
 void JsonReader::skip() {
-  // Skipped strings are not used, so they must not stay in memory.
+  // Nobody uses the skipped strings, so they are freed.
   const std::size_t before = decoded_.size();
   switch (peek()) {
     case '{':

@@ -1,12 +1,12 @@
 #pragma once
-// A JSON pull parser (RFC 8259): strict syntax and UTF-8, exact 64-bit integers, exact doubles, bounded depth, no
-// document in memory. Decoders read the text in order. After the first error every call returns an empty value, so a
+// A JSON pull parser (RFC 8259): strict syntax and UTF-8, exact 64-bit integers, exact doubles, bounded depth. It keeps
+// no document in memory. Decoders read the text in order. After the first error every call returns an empty value, so a
 // decoder only has to check finish() at its end.
 //
-// Why no library, measured on a manifest of 10,000 tensors (1.8 MB), which must be read within 10 ms: the packaged
-// RapidJSON (1.1.0) has no pull interface, and collecting its events as tokens took twice as long as this reader.
-// simdjson's On-Demand (3.0.1) with the same interface passed the same tests but took 7.2 ms instead of 5.4 ms to
-// parse, and 12.0 ms instead of 10.0 ms with decoding and checks. It is packaged as a shared library only, which
+// Why no library is used, measured on a manifest of 10,000 tensors (1.8 MB), which must be read within 10 ms: the
+// packaged RapidJSON (1.1.0) has no pull interface, and collecting its events as tokens took twice as long as this
+// reader. simdjson's On-Demand (3.0.1) with the same interface passed the same tests but took 7.2 ms instead of 5.4 ms
+// to parse, and 12.0 ms instead of 10.0 ms with decoding and checks. It is packaged as a shared library only, which
 // titan-ckpt must not load.
 #include <cstdint>
 #include <deque>
@@ -30,7 +30,8 @@ class JsonReader {
   JsonReader& operator=(const JsonReader&) = delete;
 
   bool ok() const { return status_.ok(); }
-  /// Checks that nothing follows; returns ok or the first error. \error kCorrupt, or the Status given to fail()
+  /// Checks that nothing follows the value; returns ok or the first error. \error kCorrupt, or the Status given to
+  /// fail()
   const Status& finish();
   /// Records an error at the present position, unless there is an earlier error.
   void fail(const std::string& message);
@@ -60,7 +61,7 @@ class JsonReader {
   std::uint32_t u32();
   std::uint64_t u64_string();  ///< a u64 written as a decimal string
   double real();
-  std::string_view number();  ///< any number, as it is written
+  std::string_view number();  ///< the text of any number
   bool boolean();
   bool null();              ///< true if null is next, which is then consumed
   std::string_view text();  ///< valid while both this reader and its text exist

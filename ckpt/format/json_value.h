@@ -56,7 +56,7 @@ class JsonValue {
 };
 
 class JsonReader;
-/// Reads the next value of `json`. Keys of an object must be unique. Errors are recorded in `json`.
+/// Reads the next value of `json`. Keys of an object must be unique. Records errors in `json` (JsonReader::fail).
 JsonValue read_json_value(JsonReader& json);
 /// Parses `json`; keys of an object must be unique. `what` names the text in messages. \error kCorrupt
 Result<JsonValue> parse_json(const std::string& what, std::string_view json);

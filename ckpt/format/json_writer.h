@@ -23,10 +23,10 @@ class JsonWriter {
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(std::uint64_t number);
   JsonWriter& value(std::uint32_t number) { return value(std::uint64_t{number}); }
-  JsonWriter& value(double number);  ///< NaN and infinity become null, which no reader accepts
+  JsonWriter& value(double number);  ///< NaN and infinity become null
   JsonWriter& value(bool truth) { return json(truth ? "true" : "false"); }
   JsonWriter& value(const Digest& digest) { return value(std::string_view(digest.hex())); }
-  JsonWriter& json(std::string_view text);  ///< a value that is JSON already
+  JsonWriter& json(std::string_view text);  ///< writes `text`, a JSON value, unchanged
   JsonWriter& null() { return json("null"); }
   JsonWriter& value(const std::optional<double>& number) { return number ? value(*number) : null(); }
   JsonWriter& value(const std::vector<std::pair<std::string, std::string>>& entries);  ///< an object, a line per entry

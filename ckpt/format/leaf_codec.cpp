@@ -10,9 +10,9 @@
 namespace titan::ckpt {
 namespace {
 
-// After the shuffle, matches do not help, and a very negative level finds hardly any. But negative levels store
-// literals raw by default, although entropy coding of literals is the whole gain. The parameter that changes this, and
-// its value 1 (always), have names only in the static interface; the shared library accepts the number.
+// After the shuffle, matches do not help, so a very negative level, which hardly searches for any, is fastest. But
+// negative levels store literals raw by default, although their entropy coding is the whole gain. The parameter that
+// changes this, and its value 1 (always), have names only in the interface for static linking.
 constexpr int kLevel = -1000;
 constexpr auto kLiteralCompression = ZSTD_c_experimentalParam5;
 constexpr int kAlways = 1;
@@ -79,7 +79,7 @@ Status LeafEncoder::prove(const EncodedLeaf& encoded, const Digest& raw, std::si
   Impl& impl = *impl_;
   if (!fits(raw_bytes, element_size, chunk_bytes) || impl.planes.size() < chunk_bytes)
     return does_not_fit(raw_bytes, element_size, chunk_bytes);
-  const std::span<std::byte> back = std::span(impl.planes).first(raw_bytes);  // encode() no longer needs them
+  const std::span<std::byte> back = std::span(impl.planes).first(raw_bytes);  // encode() no longer needs its planes
   Status decoded = impl.decoder.decode(encoded.bytes, encoded.filter_mask, element_size, chunk_bytes, back);
   if (decoded.ok() && digest_of(back) == raw) return decoded;
   Status wrong = failed(
@@ -113,7 +113,8 @@ Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32
   if (!impl_) impl_ = std::make_unique<Impl>();
   Impl& impl = *impl_;
   if (!impl.ready) return failed("zstd could not be set up");
-  // The size in a frame must be the one that follows from the shape, so that a forged frame cannot make us allocate.
+  // The size in a frame must be the one that follows from the shape, so that a forged frame cannot cause a large
+  // allocation.
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (content == ZSTD_CONTENTSIZE_ERROR) return corrupt("a compressed leaf is no zstd frame");
   if (content != chunk_bytes) {

@@ -1,6 +1,6 @@
 #pragma once
 // Encodes and decodes one leaf under Codec::kZstd: byte shuffle over the whole chunk, then one zstd frame with forced
-// Huffman literals. If the frame is not smaller, the leaf is stored raw. One object per thread.
+// Huffman literals. If the frame is not smaller than the chunk, the leaf is stored raw. One object per thread.
 // \source FORMAT.md, "Compressed pieces"
 #include <cstddef>
 #include <cstdint>
@@ -13,9 +13,10 @@
 
 namespace titan::ckpt {
 
+/// The stored form of a leaf.
 struct EncodedLeaf {
   std::span<const std::byte> bytes;  ///< valid until the encoder's next call; may be a view of the input
-  std::uint32_t filter_mask = 0;
+  std::uint32_t filter_mask = 0;     ///< kMaskBothFilters or kMaskRaw (codec.h)
 };
 
 class LeafEncoder {
@@ -25,10 +26,10 @@ class LeafEncoder {
   /// Encodes a leaf of `raw.size()` bytes. A leaf shorter than `chunk_bytes` is first padded with zeros, as HDF5 pads
   /// its edge chunks. \error kFailed (zstd), kInvalid (a chunk larger than kMaxChunkBytes)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
-  /// Decodes the leaf that encode() returned last, and compares it with `raw`, the digest of its `raw_bytes` bytes
-  /// taken before encoding. Detects processor or memory errors during encoding, which a digest of the stored bytes
-  /// would not show.
-  /// \error kFailed when the leaf differs
+  /// Decodes the leaf that encode() returned last, and compares its digest with `raw`, the digest of its `raw_bytes`
+  /// bytes before encoding. So it detects errors of processor or memory during encoding, which a digest of the encoded
+  /// bytes would not show.
+  /// \error kFailed: the digests differ
   Status prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size,
                std::size_t chunk_bytes);
 
@@ -44,7 +45,7 @@ class LeafDecoder {
  public:
   LeafDecoder();
   ~LeafDecoder();
-  /// Decodes into `raw` (exactly the leaf's raw bytes). The frame must declare and hold exactly `chunk_bytes`.
+  /// Decodes a leaf into `raw`, which has exactly its size. A frame must declare and hold exactly `chunk_bytes`.
   /// \error kCorrupt (not a frame, one of another size, bytes after it, an unknown mask), kInvalid (a chunk larger than
   /// kMaxChunkBytes, or a leaf that does not fit its chunk)
   Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,

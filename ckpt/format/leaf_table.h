@@ -13,11 +13,11 @@ inline constexpr std::uint64_t kLeafRowBytes = 64;
 
 /// One row of the leaf table.
 struct LeafRow {
-  std::uint64_t offset = 0;
-  std::uint64_t stored_bytes = 0;
-  std::uint64_t raw_bytes = 0;
-  std::uint32_t filter_mask = 0;
-  Digest raw, stored;
+  std::uint64_t offset = 0;        ///< where the stored bytes begin in the file
+  std::uint64_t stored_bytes = 0;  ///< length in the file
+  std::uint64_t raw_bytes = 0;     ///< length when decoded
+  std::uint32_t filter_mask = 0;   ///< filters of HDF5 that were skipped (codec.h)
+  Digest raw, stored;              ///< of the decoded and of the stored bytes; equal in a raw piece
   bool operator==(const LeafRow&) const = default;
 };
 

@@ -18,8 +18,8 @@ inline constexpr std::uint32_t kFormatMajor = 1;
 /// The newest minor version that this program knows. Writers write the lowest one that suffices.
 inline constexpr std::uint32_t kFormatMinor = 3;
 
-inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2, kMixtureMinor = 3;  ///< the first minor with each
-                                                                                       ///< feature
+inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2, kMixtureMinor = 3;  ///< the first minor version with
+                                                                                       ///< each feature
 
 enum class FileRole { kShard, kJson, kDerived };
 
@@ -49,6 +49,7 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
+/// A parameter or slot as stored.
 struct StoredTensor {
   DType dtype = DType::kF32;
   std::uint64_t chunk = 0;    ///< elements of one chunk: min(leaf, elements of the tensor)
@@ -72,24 +73,26 @@ struct ParameterRecord {
   bool operator==(const ParameterRecord&) const = default;
 };
 
+/// The totals of one component.
 struct ComponentEntry {
   std::string name;         ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
   Digest digest;            ///< tensors: over (name, dtype, shape, tensor digest) of each; JSON components: of the file
   std::uint64_t bytes = 0;  ///< raw bytes of all leaves, or bytes of the file
-  std::uint64_t stored_bytes = 0;
-  std::uint32_t files = 0;
+  std::uint64_t stored_bytes = 0;  ///< size of the files that hold the component
+  std::uint32_t files = 0;         ///< number of these files
   bool operator==(const ComponentEntry&) const = default;
 };
 
-/// One of the checkpoints whose weighted sum this checkpoint is.
+/// One of the checkpoints of which this checkpoint is the weighted sum (`titan-ckpt merge`).
 struct MergedSource {
-  Digest id;  ///< zeros: not a Titan checkpoint
+  Digest id;  ///< zeros: a checkpoint of another format
   std::uint64_t step = 0;
   std::string path;
   double weight = 0;
   bool operator==(const MergedSource&) const = default;
 };
 
+/// The checkpoint from which a tool made this one.
 struct DerivedFrom {
   Digest id;
   std::uint64_t step = 0;
@@ -103,10 +106,10 @@ struct Manifest {
   std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; the writer uses lowest_minor()
   Digest id;
   std::uint64_t step = 0;
-  std::string created;  ///< RFC 3339 UTC
-  std::string writer;   ///< program, version, git hash
-  Mesh mesh;
-  std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1, 2, ...; informative, not needed to load
+  std::string created;                    ///< RFC 3339 UTC
+  std::string writer;                     ///< program, version, git hash
+  Mesh mesh;                              ///< of the writing run, or of the reshard
+  std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1, 2, ...; not needed to load
   std::uint64_t leaf_elements = kDefaultLeafElements;
   bool excluded = false;                   ///< dataloader.json has excluded samples
   bool mixture = false;                    ///< dataloader.json has the sets of a mixture

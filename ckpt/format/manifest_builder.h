@@ -1,5 +1,6 @@
 #pragma once
-// Assembles a manifest: files with their tensors, JSON members, totals of components, the id. The only code that does.
+// Assembles a manifest: files with their tensors, JSON members, totals of components, the id. All code that makes a
+// manifest uses it.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,8 +19,8 @@ struct IdState {
   std::uint64_t tokens = 0;  ///< from the train state
 };
 
-/// Completes `manifest`, which has the fields that the caller already knows: a new manifest, or a copy of the source's
-/// manifest in a tool.
+/// Completes `manifest`. The caller has set the fields that it knows: those of a new checkpoint, or, in a tool that
+/// rewrites a checkpoint, a copy of the source's manifest.
 class ManifestBuilder {
  public:
   explicit ManifestBuilder(Manifest& manifest) : manifest_(manifest) {}

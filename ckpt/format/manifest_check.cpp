@@ -13,8 +13,8 @@ struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
 
-// The parts of one shard that pieces use, with one list per slot. Pieces come by parameter and are stored by slot, so
-// each list is already in ascending order.
+// The byte ranges of one shard that pieces use, one list per slot. Pieces are visited parameter by parameter and are
+// stored slot by slot, so each list is already in ascending order.
 struct Usage {
   std::vector<std::vector<Extent>> rows, bytes;
   void add(std::size_t slot, const Extent& row, const Extent& byte) {

@@ -5,8 +5,8 @@
 
 namespace titan::ckpt {
 
-/// Checks the consistency of a manifest: grids, pieces, rows, byte ranges, members, components. `decode_manifest` calls
-/// it. \error kCorrupt naming the part
+/// Checks the consistency of a manifest: leaf grids, pieces, rows, byte ranges, members, components. decode_manifest()
+/// calls it. \error kCorrupt, naming the part
 Status check_manifest(const Manifest& manifest);
 
 }  // namespace titan::ckpt

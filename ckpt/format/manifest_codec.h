@@ -19,7 +19,8 @@ std::string encode_manifest(const Manifest& manifest);
 /// Checks that `text` begins like a manifest of any version, and that its self-digest matches. \error kCorrupt
 Status check_self_digest(const std::string& what, std::string_view text);
 
-/// Replaces the self-digest of an edited text by the correct one. \error kCorrupt when the text has none
+/// Replaces the self-digest in `text`, a manifest that was edited, by the correct one. \error kCorrupt when the text
+/// has none
 Result<std::string> with_self_digest(std::string text);
 
 }  // namespace titan::ckpt

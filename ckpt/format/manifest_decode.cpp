@@ -220,7 +220,7 @@ std::uint32_t peek_major(std::string_view text) {
 
 Result<Manifest> decode_manifest(const std::string& what, std::string_view text) {
   if (Status intact = check_self_digest(what, text); !intact.ok()) {
-    // A future version may compute the digest in another way; the version number then explains the mismatch better.
+    // A future version may compute the self-digest in another way. Then the error is about the version.
     const std::uint32_t major = peek_major(text);
     if (major <= kFormatMajor) return intact;
     Status newer = incompatible(what + ": format version " + std::to_string(major) +

@@ -8,7 +8,8 @@
 
 namespace titan::ckpt {
 
-/// Checks the self-digest, then decodes and checks every rule of FORMAT.md. `what` names the text in messages.
+/// Checks the self-digest, then decodes `text` and checks the rules of FORMAT.md for a manifest. `what` names the text
+/// in messages.
 /// \error kCorrupt (self-digest, syntax, a broken rule), kIncompatible (newer major, unknown
 /// feature, element order or codec)
 Result<Manifest> decode_manifest(const std::string& what, std::string_view text);

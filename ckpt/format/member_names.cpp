@@ -25,7 +25,7 @@ std::optional<std::uint64_t> parse_step_name(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   std::uint64_t step = 0;
   auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
-  // Only one spelling: step-1, step-000000001 and step-00000001.backup are foreign names.
+  // Only one spelling is accepted: step-1, step-000000001 and step-00000001.backup are foreign names.
   if (error != std::errc{} || end != name.data() + name.size() || step_name(step) != name) return std::nullopt;
   return step;
 }

@@ -12,7 +12,7 @@ void MemoryImage::write(std::uint64_t address, const void* data, std::size_t siz
   if (size == 0) return;
   const auto* bytes = static_cast<const std::byte*>(data);
   end = std::max(end, address + size);
-  // The extent that begins at or before the address and reaches it gets the bytes, else a new extent.
+  // An extent that begins at or before the address and reaches it takes the bytes; if there is none, a new extent does.
   auto home = extents.upper_bound(address);
   if (home != extents.begin() && std::prev(home)->first + std::prev(home)->second.size() >= address) {
     --home;
@@ -100,7 +100,7 @@ herr_t image_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
 }
 
 herr_t image_write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* buffer) {
-  // No exception may pass through libhdf5, which is C.
+  // libhdf5 is C, so no exception may pass through it.
   try {
     if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw)
       image_of(file).raw_writes.push_back({address, size});

@@ -1,7 +1,7 @@
 #pragma once
-// A sparse file in memory into which libhdf5 writes metadata, through our own virtual file driver. The driver chooses
-// the addresses. Of raw data (dataset bytes) it keeps only the addresses. Included only by files of ckpt/format/ that
-// call libhdf5.
+// A sparse file in memory into which libhdf5 writes metadata, through our own virtual file driver, which chooses the
+// addresses. Of raw data (the bytes of datasets) the driver keeps only the addresses. Included only by files of
+// ckpt/format/ that call libhdf5.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,18 +21,20 @@ class MemoryImage {
   std::uint64_t end = 0;        ///< end of the last byte that was written
   std::uint64_t allocated = 0;  ///< end of the address space that libhdf5 has allocated
 
-  /// Where metadata is allocated, except its first block; 0: after everything allocated so far.
+  /// Address at which metadata after its first block is allocated; 0: after everything allocated so far.
   std::uint64_t metadata_from = 0;
-  /// Where the next raw data is allocated; reset after that allocation. Empty: after everything allocated so far.
+  /// Address at which the next raw data are allocated; reset after that allocation. Empty: after everything allocated
+  /// so far.
   std::optional<std::uint64_t> raw_at;
   struct RawWrite {
     std::uint64_t address = 0, bytes = 0;
   };
-  std::vector<RawWrite> raw_writes;  ///< in order; their bytes are not kept
+  std::vector<RawWrite> raw_writes;  ///< in order, without their bytes
   /// Also keeps the bytes of raw writes. For files without tensor data: libhdf5 writes global heaps (the mappings of
   /// virtual datasets) as raw data.
   bool keep_raw = false;
 
+  /// Allocates `size` bytes for raw data or metadata; returns their address.
   std::uint64_t allocate(bool raw, std::uint64_t size);
 };
 

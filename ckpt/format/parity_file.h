@@ -15,20 +15,22 @@ namespace titan::ckpt {
 
 class Fs;
 
-inline constexpr std::uint32_t kMostParity = 4;
+inline constexpr std::uint32_t kMostParity = 4;     ///< most parity files per group
 inline constexpr std::uint32_t kParityGroup = 128;  ///< most members of a group
-inline constexpr std::uint64_t kParityHeader = 64;
-inline constexpr std::uint64_t kParityEnd = 16;  ///< bytes of the digest at the end, over all bytes before it
+inline constexpr std::uint64_t kParityHeader = 64;  ///< bytes of the header
+inline constexpr std::uint64_t kParityEnd = 16;     ///< bytes of the digest at the end, over all bytes before it
 
 /// "parity/parity-%05u.bin".
 std::string parity_path(std::uint32_t number);
+/// Whether `member` is in the folder of the parity files.
 bool is_parity(std::string_view member);
-/// Whether `folder`, a checkpoint or the rest of one, has a parity file.
+/// Whether `folder`, a checkpoint or the remains of one, has a parity file.
 bool has_parity(Fs& fs, const std::string& folder);
-/// The error for a folder without a manifest: kNotFound (no checkpoint). If it has parity files, the error says how to
-/// rebuild the checkpoint from them.
+/// The error (kNotFound) for a folder without a manifest. If the folder has parity files, the error says how to rebuild
+/// the checkpoint from them.
 Status no_manifest(Fs& fs, const std::string& folder);
 
+/// The header of a parity file.
 struct ParityHeader {
   std::uint32_t group = 0, rows = 0, row = 0;  ///< this is parity file `row` of the `rows` of group `group`
   std::uint64_t manifest_bytes = 0;            ///< bytes of the manifest without parity files, which follows the header
@@ -47,8 +49,8 @@ Result<ParityHeader> decode_parity_header(std::span<const std::byte> bytes, std:
 Manifest without_parity(Manifest manifest);
 /// The number of parity files per group.
 std::uint32_t parity_rows(const Manifest& manifest);
-/// The warning of a tool that copies the checkpoint of `source` to `dst` without its parity files: one line with the
-/// command that makes them for `dst`. Empty if the checkpoint has none.
+/// The warning of a tool that makes `dst` from the checkpoint of `source` without parity files: one line with the
+/// command that makes them for `dst`. Empty if the source has none.
 std::vector<std::string> parity_left_out(const Manifest& source, const std::string& dst);
 
 /// One group: the members [first, end) of a manifest without parity entries.

@@ -33,7 +33,7 @@ Hdf5Handle make_row_type() {
   return type;
 }
 
-// How a dataset is stored: contiguous, or in compressed chunks.
+// The length of a dataset, and how it is stored: contiguous, or in compressed chunks.
 struct Layout {
   std::uint64_t length = 0;
   std::uint64_t most = 0;   // greatest length
@@ -68,8 +68,8 @@ Result<std::uint64_t> make_contiguous(hid_t file, const std::string& name, hid_t
   return static_cast<std::uint64_t>(address);
 }
 
-// Creates a chunked dataset. libhdf5 writes placeholders with the stored lengths, of which the image keeps only the
-// addresses; the chunks are consecutive from `at` on. Returns the address of each chunk.
+// Creates a chunked dataset. libhdf5 writes placeholders of the stored lengths, consecutive from `at` on. The image
+// keeps only their addresses. Returns the address of each chunk.
 Result<std::vector<std::uint64_t>> make_chunked(hid_t file, MemoryImage& image, const ShardPiece& piece, hid_t type,
                                                 std::uint64_t at, const std::vector<std::byte>& placeholder) {
   const std::string name = dataset_name(piece.tensor, piece.leaves.first);

@@ -17,14 +17,14 @@
 
 namespace titan::ckpt {
 
-/// Stored length of a compressed leaf, and HDF5's mask of the filters that were skipped for it.
+/// Stored length of a compressed leaf in bytes, and HDF5's mask of the filters that were skipped for it.
 struct StoredLeaf {
   std::uint64_t bytes = 0;
   std::uint32_t filter_mask = 0;
   bool operator==(const StoredLeaf&) const = default;
 };
 
-/// One dataset: consecutive leaves of one stored tensor.
+/// One dataset of a shard: consecutive leaves of one stored tensor.
 struct ShardPiece {
   std::string tensor;  ///< stored name
   DType dtype = DType::kF32;
@@ -60,13 +60,13 @@ struct ShardSkeleton {
   std::uint64_t leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p, std::uint64_t leaf) const;
 };
 
-/// A shard with compressed pieces is laid out as a stream: the offset of a leaf is known once the lengths of the
-/// earlier leaves are. From this offset on the file has all leaves in the order of the pieces without gaps, the table,
-/// and metadata.
+/// Offset of the first leaf in a shard with compressed pieces. Such a shard is laid out as a stream: all leaves in the
+/// order of the pieces without gaps, then the table and metadata. So the offset of a leaf depends only on the lengths
+/// of the leaves before it.
 inline constexpr std::uint64_t kStreamBegin = 4096;
 bool is_stream(const std::vector<ShardPiece>& pieces);  ///< true if any piece is compressed
 
-/// The name with '%' and '/' percent-encoded.
+/// The name `tensor` with '%' and '/' written as "%25" and "%2F".
 std::string escaped_name(const std::string& tensor);
 /// "<tensor>@<first leaf>", with escaped_name() of the tensor.
 std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);

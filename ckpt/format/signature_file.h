@@ -12,8 +12,10 @@ namespace titan::ckpt {
 
 inline constexpr const char* kSignatureFile = "signature.json";
 inline constexpr std::uint64_t kMostSignatureBytes = std::uint64_t{64} << 20;
-inline constexpr std::uint64_t kSignedLeaf = std::uint64_t{1} << 20;  ///< bytes of a leaf of FileTree
+inline constexpr std::uint64_t kSignedLeaf = std::uint64_t{1} << 20;  ///< bytes of a leaf of a signed file: the
+                                                                      ///< unit of FileTree, not a leaf of a tensor
 
+/// A file that a signature covers.
 struct SignedFile {
   std::string path;
   std::uint64_t bytes = 0;
@@ -30,7 +32,7 @@ struct SignatureFile {
 
 /// The digest of a leaf of a file: BLAKE2b-256 of a zero byte followed by the leaf.
 Blake2bDigest signed_leaf(std::span<const std::byte> leaf);
-/// Computes a file's digest from the digests of its leaves, added in order.
+/// Computes the digest of a file of `bytes` bytes from the digests of its leaves, added in order.
 class FileTree {
  public:
   explicit FileTree(std::uint64_t bytes);
@@ -41,7 +43,7 @@ class FileTree {
   Blake2b hasher_;
 };
 
-/// The text over which the signature is computed.
+/// The text that is signed.
 std::string signed_text(const std::vector<SignedFile>& files);
 std::string encode_signature(const SignatureFile& signature);
 /// Reads `text`; `what` names it in messages. \error kCorrupt, kIncompatible (a newer version)

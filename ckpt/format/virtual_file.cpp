@@ -88,7 +88,7 @@ struct Kind {
 Status add_dataset(hid_t file, const Kind& kind, const VirtualTensor& tensor) {
   const Hdf5Handle space = make_space(tensor.shape);
   bool ready = kind.ready && space.ok() &&
-               H5Pset_layout(kind.creation, H5D_CONTIGUOUS) >= 0;  // removes the mappings of the dataset before
+               H5Pset_layout(kind.creation, H5D_CONTIGUOUS) >= 0;  // removes the mappings of the previous dataset
   for (const VirtualPiece& piece : tensor.pieces) ready = ready && map_piece(kind.creation, space, tensor, piece);
   if (!ready) return hdf5_failed("prepare the virtual dataset '" + tensor.name + "'");
   if (!tensor.shape.empty()) H5Sselect_all(space);
@@ -103,7 +103,7 @@ Status add_dataset(hid_t file, const Kind& kind, const VirtualTensor& tensor) {
 
 std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::uint64_t begin, std::uint64_t count) {
   const std::size_t rank = shape.size();
-  std::vector<std::uint64_t> stride(rank, 1);  // elements below one index of a dimension
+  std::vector<std::uint64_t> stride(rank, 1);  // elements per index of each dimension
   for (std::size_t d = rank; d-- > 1;) stride[d - 1] = stride[d] * shape[d];
   std::vector<Box> boxes;
   if (rank == 0 && count > 0) boxes.emplace_back();

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of model/model.h5: virtual datasets over the pieces in shard files. They depend only on names, shapes,
-// dtypes and places of pieces.
+// The bytes of model/model.h5: virtual datasets over the pieces in shard files. The bytes depend only on names, shapes,
+// dtypes and the places of pieces.
 // \source FORMAT.md, "model/model.h5"; HDF5 RFC "Virtual Dataset" (HDF5 1.10)
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +20,7 @@ struct VirtualPiece {
   bool operator==(const VirtualPiece&) const = default;
 };
 
+/// One virtual dataset: a parameter, and the pieces that hold its leaves.
 struct VirtualTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -40,7 +41,8 @@ struct Box {
 /// 2 n - 1 boxes for n dimensions (a matrix: the rest of a row, whole rows, the beginning of a row). Pure.
 std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::uint64_t begin, std::uint64_t count);
 
-/// Lays out the file. Deterministic for one version of libhdf5. Holds a process-wide lock during the call.
+/// Returns the bytes of the file for `tensors`. Deterministic for one version of libhdf5. Holds a process-wide lock
+/// during the call.
 /// \error kFailed (libhdf5, equal names)
 Result<std::vector<std::byte>> make_virtual_file(const std::vector<VirtualTensor>& tensors);
 

@@ -46,7 +46,7 @@ std::optional<double> process_start(std::uint64_t pid) {
 }  // namespace
 
 bool may_live(const LockOwner& holder, const LockOwner& self, double now) {
-  constexpr double kSlack = 5;  // clocks may be corrected
+  constexpr double kSlack = 5;  // seconds by which the clock may have been corrected
   if (holder.heartbeat == 0) return false;
   if (!same_kernel(holder, self) || holder.host != self.host) return now - holder.heartbeat < kSilenceSeconds;
   const std::optional<double> started = process_start(holder.pid);

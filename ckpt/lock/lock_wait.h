@@ -1,5 +1,5 @@
 #pragma once
-// How a process waits for a lock: its clock, how it stops, and where its messages go.
+// How a process waits for a lock: the clock, the stop request, and the receiver of messages.
 #include <functional>
 #include <string>
 
@@ -7,13 +7,14 @@
 
 namespace titan::ckpt {
 
+/// Settings of a wait for a lock, and of the heartbeats of a held lock.
 struct LockWait {
-  LockWait();                   ///< the real clock, no messages, no cancellation
-  std::function<double()> now;  ///< a monotonic clock, in seconds
-  std::function<void(double seconds)> sleep;
-  CancelToken cancel;                           ///< ends the wait, and the removal of leftovers of dead processes
-  std::function<void(const std::string&)> say;  ///< gets messages: which holder a start waits for, a store without file
-                                                ///< locks, a failing heartbeat
+  LockWait();                                   ///< the real clock, no messages, no cancellation
+  std::function<double()> now;                  ///< a monotonic clock, in seconds
+  std::function<void(double seconds)> sleep;    ///< lets the calling thread wait
+  CancelToken cancel;                           ///< ends the wait, and recover_folder() (ckpt/run/recover.h)
+  std::function<void(const std::string&)> say;  ///< gets messages: which holder is waited for, a store without file
+                                                ///< locks, a heartbeat that cannot be written
   bool beats = true;  ///< true: a thread writes the heartbeat of a held lock; false: the holder calls pulse()
 };
 

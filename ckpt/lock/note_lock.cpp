@@ -63,7 +63,7 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
       if (changed.ok() && changed->heartbeat == 0) return ok_status();
       return refuse(changed, self, NoteLock::Seen::kNoteMoves);
     }
-    // Nobody can write a heartbeat while the store hangs, so a slow read counts only as a short time.
+    // While the store hangs, the holder cannot write a heartbeat either. So a slow read counts as at most 2 s.
     const double now = wait.now();
     silent += std::min(now - last, 2 * kLookSeconds);
     last = now;
@@ -95,7 +95,7 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
     if (watched) TITAN_RETURN_IF_ERROR(watch(fs, path, first, self, refuse, wait));
     const std::string note = encode_lock_owner(self);
     TITAN_RETURN_IF_ERROR((*lock)->write(note));
-    // A holder that ends may remove the file. A lock on an unlinked file excludes nobody.
+    // The previous holder may have removed the file when it ended. A lock on a removed file excludes nobody.
     const auto back = read_text(fs, path);
     if (!back.ok() && back.status().code != Code::kNotFound && back.status().code != Code::kCorrupt)
       return back.status();

@@ -20,7 +20,7 @@ class FileLock;
 class Fs;
 
 inline constexpr double kBeatSeconds = 5;  ///< time between two heartbeats of a holder
-/// after this time, two processes that claimed the lock in the same moment have both written their notes
+/// After this time, two processes that claimed the lock at the same moment have both written their notes.
 inline constexpr double kSettleSeconds = 1;
 
 /// A held lock: the kernel's advisory lock and the note. A process has the lock only if it has both.
@@ -28,23 +28,23 @@ class NoteLock {
  public:
   /// The evidence that another process has the lock.
   enum class Seen {
-    kDenied,      ///< the store refuses the advisory lock
+    kDenied,      ///< the store refuses the advisory lock: another process has it
     kNoteMoves,   ///< the note changed while this process watched it
     kSameMoment,  ///< both claimed the lock at the same moment, and the other's note remained
   };
-  /// Makes the error for a lock that `holder` has (not ok: its note cannot be read). self.heartbeat is the time of this
-  /// process's first attempt.
+  /// Makes the error for a lock that another process has. `holder` is its note (not ok: the note cannot be read).
+  /// `self` is the note of this process; self.heartbeat is the time of its first attempt.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
 
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
   /// valid only after settle(). With `disposable`, the file is removed after a failure if no other process can own it.
-  /// \error that of `refuse` (a holder is alive), kNotFound (the file was removed meanwhile: try again), kFailed
+  /// \error what `refuse` returns (a holder is alive), kNotFound (the file was removed meanwhile: try again), kFailed
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
   /// Makes claimed locks valid. If another host may have claimed one of them at the same moment, waits kSettleSeconds
-  /// and reads its note again. Then starts the heartbeats.
+  /// and reads the note of that lock again. Then starts the heartbeats. \error what `refuse` returns, kFailed
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
-  /// Writes into the note that the holder has ended, so that the next process need not watch it.
+  /// Writes heartbeat 0 (the holder has ended) into the note, so that the next process need not watch it.
   ~NoteLock();
   NoteLock(const NoteLock&) = delete;
   NoteLock& operator=(const NoteLock&) = delete;
@@ -57,9 +57,9 @@ class NoteLock {
   Status still_ours() const;
   /// kLocked once a heartbeat has found the lock lost. Does no I/O and does not wait for a heartbeat.
   Status lost() const;
-  /// Ends the heartbeat, before the lock is released.
+  /// Ends the thread that writes the heartbeat. The destructor does it, too.
   void stop_beating();
-  /// A random text that is unique to the note of this claim.
+  /// LockOwner::mark of this claim.
   const std::string& mark() const { return self_.mark; }
   /// Whether a thread writes the heartbeat.
   bool beating() const { return thread_.joinable(); }

@@ -21,8 +21,8 @@ bool has_lock(Fs& fs, const std::string& folder) {
   return kLockPrefix.starts_with(begin);
 }
 
-// Walks up the path as typed; stops at "..", because the text then no longer gives the parent. A folder of steps may
-// have its own lock besides that of its run: with `above` the search begins one folder higher.
+// Walks up the path as typed; stops at "..", because the text of the path then does not name the parent. A folder of
+// steps may have a lock in addition to that of its run; with `above` the search begins one folder higher.
 std::optional<std::string> nearest_lock(Fs& fs, std::string folder, bool above) {
   for (;; folder = without_slashes(parent_path(folder)), above = false) {
     if (!above && has_lock(fs, folder)) return folder;
@@ -92,7 +92,7 @@ Result<RunGuard> RunGuard::take_all(Fs& fs, const std::vector<std::string>& fold
   RunGuard guard;
   for (const std::string& folder : folders) {
     Result<std::unique_ptr<NoteLock>> lock = RunLock::claim(fs, folder, this_process());
-    // The message names the folder, since nobody typed the path of the lock.
+    // The message names the folder, because the user did not type the path of the lock.
     if (lock.status().code == Code::kFailed) return lock.status().wrapped("the folder " + folder + " cannot be locked");
     if (!lock.ok()) return lock.status();
     guard.locks_.push_back(std::move(*lock));

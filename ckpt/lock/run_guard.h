@@ -11,9 +11,9 @@ namespace titan::ckpt {
 class Fs;
 
 /// The folders whose locks protect `folder`. One is the nearest folder with a run.lock: `folder` itself or one above
-/// it, along the path as typed, else along the real path. With `steps`, `folder` holds steps or will hold some. Then
-/// its real path is the last of the result, and a folder called "checkpoint" also belongs to its parent, even if no
-/// lock was ever taken. Example: "/a/checkpoint" with `steps` gives "/a", "/a/checkpoint".
+/// it, searched along the path as typed, then along the real path. `steps`: `folder` holds steps or will hold some. Its
+/// real path is then the last of the result, and a folder called "checkpoint" also belongs to its parent, even if no
+/// lock was ever taken there. Example: "/a/checkpoint" with `steps` gives "/a", "/a/checkpoint".
 std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool steps);
 
 /// Holds the locks of runs_around() until destroyed.
@@ -23,7 +23,7 @@ class RunGuard {
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
   /// Takes the locks of a run: on `run_dir` and on the real folder of its steps. Both folders must exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
-  /// RunLock::look() for the same folders, if they exist.
+  /// RunLock::look() for the folders of take_run(), if they exist.
   static Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
   /// Calls NoteLock::pulse (or beat) of each lock.
   Status pulse();

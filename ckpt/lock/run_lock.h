@@ -13,15 +13,15 @@ inline constexpr const char* kRunLockFile = "run.lock";
 
 /// The lock `<folder>/run.lock`.
 struct RunLock {
-  /// Takes the lock. self.heartbeat is the present time. May wait kSilenceSeconds to find out whether a holder on
-  /// another host is alive. \error kLocked (names the holder, and since when), kFailed
+  /// Takes the lock. `self` is the note of this process (this_process()). May wait kSilenceSeconds to find out whether
+  /// a holder on another host is alive. \error kLocked (names the holder, and since when), kFailed
   static Result<std::unique_ptr<NoteLock>> take(Fs& fs, const std::string& folder, LockOwner self,
                                                 const LockWait& wait = lock_wait());
   /// As take(), but without NoteLock::settle: for callers that claim several locks and settle them together.
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& folder, const LockOwner& self,
                                                  const LockWait& wait = lock_wait());
-  /// Checks by the note alone whether a live process holds the lock of `folder`. Writes nothing and takes no lock.
-  /// \error kLocked, kFailed
+  /// Checks whether a live process holds the lock of `folder`, as may_live() judges its note. Writes nothing and takes
+  /// no lock. \error kLocked (a holder may be alive), kFailed
   static Status look(Fs& fs, const std::string& folder, const LockOwner& self);
 };
 

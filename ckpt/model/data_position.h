@@ -1,5 +1,5 @@
 #pragma once
-// The data position of a run as a checkpoint stores it (pure values). \source FORMAT.md, "dataloader.json"
+// The position of a run in its data, as a checkpoint stores it (pure values). \source FORMAT.md, "dataloader.json"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace titan::ckpt {
 
-/// One file in the fingerprint of the data. Its folder is not recorded.
+/// One data file of the run, as it is recognised later: name, size, digest. Its folder is not recorded.
 struct DataFile {
   std::string name;  ///< base name
   std::uint64_t bytes = 0;
@@ -20,13 +20,13 @@ struct DataFile {
 /// One data set of a mixture.
 struct MixedSet {
   std::string name;           ///< base name of its path
-  std::uint64_t share = 0;    ///< fraction of the samples that come from this set, in units of 2^-32
+  std::uint64_t share = 0;    ///< fraction of the run's samples that come from this set, in units of 2^-32
   std::uint64_t samples = 0;  ///< samples in one pass over it
   std::uint64_t drawn = 0;    ///< samples drawn from it before DataPosition::epoch_base
   std::uint64_t most = 0;     ///< limit: the run draws at most this many samples from it; 0: no limit
-  bool stops = false;         ///< true: the data end when `most` are drawn; false: the other sets take over its share
-  std::uint64_t files = 0;    ///< how many of DataPosition::files belong to it; they follow those of earlier sets
-  /// Samples in `drawn` (and in the limit) from before the files of the set or seq_len changed. They are subtracted
+  bool stops = false;       ///< true: the data end when `most` are drawn; false: its share then goes to the other sets
+  std::uint64_t files = 0;  ///< how many of DataPosition::files belong to it; they follow those of earlier sets
+  /// How many of `drawn` (and of `most`) were drawn before the files of the set or seq_len changed. They are subtracted
   /// before the epoch of the set is computed.
   std::uint64_t uncounted = 0;
   bool operator==(const MixedSet&) const = default;
@@ -34,8 +34,8 @@ struct MixedSet {
 
 /// The position of the run in its data, the same for all ranks.
 struct DataPosition {
-  std::uint64_t samples = 0;  ///< samples consumed since the permutation sequence began
-  /// The value of `samples` at which epoch `first_epoch` began. A changed dataset starts a new epoch.
+  std::uint64_t samples = 0;  ///< number of the next sample, from 0 over all epochs; earlier ones were used or excluded
+  /// The value of `samples` at which epoch `first_epoch` began. A changed data set starts a new epoch.
   std::uint64_t epoch_base = 0;
   std::uint64_t first_epoch = 0;  ///< epoch number at `epoch_base`
   std::uint64_t seed = 0;
@@ -46,14 +46,14 @@ struct DataPosition {
   std::string kind;       ///< "text" or "tokens"
   std::string tokenizer;  ///< "byte", "none" (for token files), or the digest of a tokenizer file
   std::vector<DataFile> files;
-  SampleRanges excluded;  ///< excluded samples, at or after `samples`
+  SampleRanges excluded;  ///< samples that are left out; all at or after `samples`
   /// The sets of a mixture; empty if the data are one set. Their shares apply from `epoch_base` on. An epoch has as
   /// many samples as one pass over every set.
   std::vector<MixedSet> sets;
   bool operator==(const DataPosition&) const = default;
 };
 
-/// The epoch of the last sample consumed at `position`; if none was consumed, that of the first sample to come.
+/// The epoch of the last sample before `position`; first_epoch if there is none since epoch_base.
 std::uint64_t last_epoch(const DataPosition& position);
 
 }  // namespace titan::ckpt

@@ -1,6 +1,6 @@
 #pragma once
-// The history of a run as its checkpoints store it. Its size is bounded, however often the run started or skipped a
-// step.
+// The history of a run as its checkpoints store it: its attempts, with notes. Its size is bounded, however often the
+// run started or skipped a step.
 #include <cstddef>
 #include <string>
 #include <vector>

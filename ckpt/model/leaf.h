@@ -14,6 +14,7 @@ std::uint64_t element_count(std::span<const std::uint64_t> shape);
 /// As element_count(), but returns false if the product does not fit in 63 bits.
 bool checked_elements(std::span<const std::uint64_t> shape, std::uint64_t* count);
 
+/// How a tensor of `elements` elements is cut into leaves.
 struct LeafGrid {
   std::uint64_t elements = 0;
   std::uint64_t leaf_elements = kDefaultLeafElements;
@@ -23,7 +24,7 @@ struct LeafGrid {
   std::uint64_t count() const { return (elements + leaf_elements - 1) / leaf_elements; }
   /// First element of leaf `i`; `elements` for i >= count().
   std::uint64_t begin(std::uint64_t i) const {
-    std::uint64_t at = 0;  // no division: it would be the slowest part for a tensor of one leaf
+    std::uint64_t at = 0;  // overflow is checked without a division, which would be slow
     return __builtin_mul_overflow(i, leaf_elements, &at) || at > elements ? elements : at;
   }
   /// Elements of leaf `i`.

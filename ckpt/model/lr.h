@@ -11,8 +11,8 @@ enum class PhaseKind { kLinear, kSqrt, kCosine, kConstant };
 const char* phase_kind_name(PhaseKind kind);  ///< "linear", "sqrt", "cosine", "constant"
 
 /// One phase of an LR schedule. For step n (1-based) the last phase with first <= n applies:
-/// lr(n) = end + (start - end) * g(clamp((n - origin) / length, 0, 1)), with g linear 1-p, sqrt 1-sqrt(p),
-/// cosine (1+cos(pi p))/2, constant 1.
+///   lr(n) = end + (start - end) * g(p), p = clamp((n - origin) / length, 0, 1)
+/// with g(p) = 1 - p (linear), 1 - sqrt(p) (sqrt), (1 + cos(pi p)) / 2 (cosine) or 1 (constant).
 struct LrPhase {
   std::uint64_t first = 1;
   PhaseKind kind = PhaseKind::kConstant;
@@ -33,6 +33,7 @@ struct LrSettings {
   bool operator==(const LrSettings&) const = default;
 };
 
+/// The phases in order, and the settings that were accepted last.
 struct LrSchedule {
   std::vector<LrPhase> phases;
   LrSettings accepted;

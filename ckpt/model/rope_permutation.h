@@ -1,7 +1,7 @@
 #pragma once
-// The two row orders of query and key projections. In each head of d rows, Titan's rotary embedding pairs neighbours
-// (2j, 2j + 1), and Hugging Face's pairs halves (j, j + d/2). Conversion permutes the rows of a weight, or the elements
-// of a bias.
+// The two row orders of query and key projections. In each head of d rows, Titan's rotary embedding rotates rows 2j and
+// 2j + 1 together (interleaved order), Hugging Face's rows j and j + d/2 (half-split order). Conversion permutes the
+// rows of a weight, or the elements of a bias.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

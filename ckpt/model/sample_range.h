@@ -16,19 +16,20 @@ struct SampleRange {
   bool operator==(const SampleRange&) const = default;
 };
 
-/// In ascending order, none empty, with a gap between neighbours.
+/// Ranges in ascending order, none empty, with a gap between consecutive ones.
 using SampleRanges = std::vector<SampleRange>;
 
 /// Whether `ranges` ascend, are not empty, have gaps between them, and end at or before kMaxSample.
 bool is_in_order(const SampleRanges& ranges);
 /// Sorts `ranges`, drops empty ones and joins those that touch or overlap.
 SampleRanges in_order(SampleRanges ranges);
+/// The samples that are in `a` or in `b`.
 SampleRanges with_ranges(const SampleRanges& a, const SampleRanges& b);
 /// The samples that are in `a` and not in `b`.
 SampleRanges without_ranges(const SampleRanges& a, const SampleRanges& b);
 /// The parts of `ranges` at or after `sample`.
 SampleRanges ahead_of(const SampleRanges& ranges, std::uint64_t sample);
-/// Sample `index` (from 0) of those at or after `from` that are in none of `ranges`.
+/// The sample with index `index` (from 0) among the samples at or after `from` that are in none of `ranges`.
 std::uint64_t kept_sample(const SampleRanges& ranges, std::uint64_t from, std::uint64_t index);
 
 /// The first and last sample of each range: "32-39, 64".

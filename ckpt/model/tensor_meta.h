@@ -14,8 +14,8 @@ inline constexpr const char* kOptimizer = "optimizer";  ///< component of the op
 inline constexpr const char* kExpAvg = "exp_avg";
 inline constexpr const char* kExpAvgSq = "exp_avg_sq";
 
-/// One parameter: global name (torchtitan's), full shape, and the pipeline stage that holds it. Lists of ParameterMeta
-/// are in model order; the leaf ranges of ranks follow that order.
+/// One parameter: its name (torchtitan's), full shape, and the pipeline stage that holds it. Lists of ParameterMeta are
+/// in model order, in which leaves are divided among ranks (ckpt/plan/ownership.h).
 struct ParameterMeta {
   std::string name;
   std::vector<std::uint64_t> shape;
@@ -33,6 +33,7 @@ struct TensorRef {
   bool operator==(const TensorRef&) const = default;
 };
 
+/// The numbers of pipeline, data-parallel and tensor-parallel ranks.
 struct Mesh {
   std::uint32_t pp = 1, dp = 1, tp = 1;
   std::uint32_t world() const { return pp * dp * tp; }

@@ -20,10 +20,11 @@ struct Attempt {
   std::string environment;           ///< libraries, BLAS, ISA, device, threads: one line
   std::string policy;                ///< LR policy applied at this start, empty if none was
   std::vector<std::string> changed;  ///< keys that differed and were allowed, "key: old -> new"
-  std::vector<std::string> notes;    ///< environment drift and the like
+  std::vector<std::string> notes;    ///< for example changed libraries, or skipped non-finite steps
   bool operator==(const Attempt&) const = default;
 };
 
+/// The content of train_state.json.
 struct TrainState {
   std::uint64_t step = 0;
   std::uint64_t tokens = 0;  ///< tokens trained on so far
@@ -31,8 +32,8 @@ struct TrainState {
   std::string origin;        ///< id of the checkpoint that this run was started from; empty if none
   double wall_time_s = 0;    ///< training time over all attempts
   std::vector<Attempt> attempts;
-  Settings accepted;     ///< curve-shaping settings that were last accepted, with derived values (drift compares these)
-  Settings environment;  ///< further settings on which bits depend: libraries, BLAS, ISA, device
+  Settings accepted;     ///< the settings that shape the loss curve, as last accepted; drift is measured against them
+  Settings environment;  ///< further settings on which the bits depend: libraries, BLAS, ISA, device
   bool operator==(const TrainState&) const = default;
 };
 

@@ -97,7 +97,7 @@ Result<std::uint64_t> write_values(File& file, RangeReader& reader, const Select
   const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
-  std::vector<std::byte> pending;  // short runs are collected
+  std::vector<std::byte> pending;  // short runs, collected for one write
   const auto flush = [&] {
     const Status status = file.pwrite(offset, pending);
     offset += pending.size();
@@ -146,7 +146,7 @@ Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, RangeReader& rea
 std::string npy_header(DType dtype, const std::vector<std::uint64_t>& shape) {
   std::string text = "{'descr': '" + std::string(npy_type(dtype)) + "', 'fortran_order': False, 'shape': (";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? " " : "") + std::to_string(shape[i]) + ",";
-  if (shape.size() > 1) text.pop_back();  // only a tuple of one needs its comma
+  if (shape.size() > 1) text.pop_back();  // only a tuple with one element ends in a comma
   text += "), }";
   constexpr std::size_t kPrefix = 10;  // magic, version, length
   text.append((64 - (kPrefix + text.size() + 1) % 64) % 64, ' ');

@@ -28,15 +28,15 @@ struct CatReport {
   TensorRow tensor;
   Slice slice;                           ///< the part that is shown and written
   std::uint64_t elements = 0;            ///< number of elements in the slice
-  std::vector<std::string> first, last;  ///< values as shortest texts; `last` is empty if `first` has all of them
-  std::string out;                       ///< as in the options
-  DType out_dtype = DType::kF32;         ///< element type of the file: bfloat16 becomes float32 without loss
+  std::vector<std::string> first, last;  ///< the previewed values as text; `last` is empty if `first` has all of them
+  std::string out;                       ///< as in CatOptions
+  DType out_dtype = DType::kF32;         ///< element type of the file: float32 for bfloat16 (no loss)
   std::uint64_t out_bytes = 0;
 };
 
-/// For the preview, reads only the leaves with the first and last values. With `out`, reads every leaf that the slice
-/// touches, once each, one at a time. `out` is replaced only when it is complete; in a run folder, under the run's
-/// lock.
+/// Shows a tensor or a slice of it. For the preview, reads only the leaves with the first and last values. With `out`,
+/// reads every leaf with elements of the slice once, one leaf at a time. `out` is replaced only when it is complete; in
+/// a run folder, under the run's lock.
 /// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt,
 /// kIncompatible, kFailed, kInterrupted, kTerminated
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);

@@ -22,7 +22,7 @@ Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader,
   return std::span<const std::byte>(buffer).subspan((begin - grid.begin(first)) * size, (end - begin) * size);
 }
 
-/// float32 unchanged; bfloat16 as the float32 of equal value, whose upper half it is.
+/// A float32 element unchanged; a bfloat16 one as the float32 of equal value, whose upper 16 bits it is.
 std::vector<std::byte> widened(DType dtype, std::span<const std::byte> elements) {
   if (dtype == DType::kF32) return {elements.begin(), elements.end()};
   std::vector<std::byte> wide(elements.size() * 2);
@@ -53,7 +53,7 @@ void add_element(TensorDistance& distance, double x, double y, const Tolerance& 
   distance.sum_squares += error * error;
 }
 
-// `Bits` is an integer of the element's size: two elements are different if their bits are.
+// `Bits` is an integer of the element's size, by which the bits of two elements are compared.
 template <typename Bits, typename Value>
 void add_elements(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
                   std::span<const std::byte> b, const Tolerance& tolerance, Value value) {
@@ -90,7 +90,7 @@ double TensorDistance::norm() const { return std::sqrt(sum_squares); }
 double TensorDistance::change() const { return std::sqrt(sum_squares / squares_a); }
 
 double TensorDistance::cosine() const {
-  // Separate roots, since the product of the two sums may overflow.
+  // A root of each sum, because their product may overflow.
   return std::clamp(products / (std::sqrt(squares_a) * std::sqrt(squares_b)), -1.0, 1.0);
 }
 
@@ -99,7 +99,7 @@ void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std
   distance.elements += a.size() / dtype_size(dtype);
   if (a.empty()) return;
   const auto any = [dtype](const std::byte* bytes) { return element_value(dtype, bytes); };
-  // A fixed dtype in the most common case gives the compiler a plain loop.
+  // A constant dtype in the most common case, so that the compiler makes a simple loop.
   const auto f32 = [](const std::byte* bytes) { return element_value(DType::kF32, bytes); };
   if (dtype == DType::kF32) return add_elements<std::uint32_t>(distance, dtype, base, a, b, tolerance, f32);
   switch (dtype_size(dtype)) {

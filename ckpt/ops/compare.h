@@ -21,8 +21,8 @@ struct TensorDistance {
   std::uint64_t different = 0;    ///< elements whose bits differ
   std::uint64_t beyond = 0;       ///< different elements outside the tolerance
   std::uint64_t first_index = 0;  ///< row-major index of the first different element
-  std::string first_a, first_b;   ///< its two values, as shortest texts
-  std::uint64_t non_finite = 0;   ///< different elements with NaN or infinity on any side; not in maxima and sums
+  std::string first_a, first_b;   ///< its two values as text
+  std::uint64_t non_finite = 0;   ///< different elements with NaN or infinity on either side; not in maxima and sums
   double max_abs = 0;             ///< largest |a - b|
   double max_rel = 0;             ///< largest |a - b| / max(|a|, |b|)
   double sum_abs = 0;             ///< sum of |a - b| over all elements
@@ -31,7 +31,7 @@ struct TensorDistance {
   double squares_a = 0, squares_b = 0, products = 0;
   bool operator==(const TensorDistance&) const = default;
 
-  /// Whether any two finite values differ. If not, maxima and sums have no meaning.
+  /// Whether finite values differ. If not, maxima and sums have no meaning.
   bool measured() const { return different > non_finite; }
   double norm() const;  ///< Euclidean norm of a - b
   /// Relative change |a - b| / |a| (Euclidean norms); infinite if a is all zeros.
@@ -47,7 +47,7 @@ struct TensorDistance {
 void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
                   std::span<const std::byte> b, const Tolerance& tolerance = {});
 
-/// Adds `next`, the distance of the elements that follow those of `distance`.
+/// Adds `next` to `distance`: the distance of the elements that follow.
 void merge_distance(TensorDistance& distance, const TensorDistance& next);
 
 /// True for equal types, and for float32 with bfloat16, which converts to float32 without loss.

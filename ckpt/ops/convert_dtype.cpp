@@ -9,8 +9,8 @@
 namespace titan::ckpt {
 namespace {
 
-// Rounds a float to bfloat16, its upper half: adds half of the last kept place, and a little less if that place is
-// even.
+// Rounds a float to bfloat16, its upper 16 bits: adds half a unit of the last kept bit, or a little less if that bit is
+// 0, so that ties go to even.
 std::uint16_t bf16_of(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if (std::isnan(value))
@@ -24,7 +24,7 @@ std::uint16_t f16_of(float value) {
   if (size > 0x7f800000) return static_cast<std::uint16_t>(sign | 0x7e00 | (size >> 13 & 0x3ff));
   if (size >= 0x47800000) return sign | 0x7c00;  // 65536 and more
   if (size < 0x38800000) {                       // below the smallest normal number: a multiple of 2^-24
-    // Adding a half of the target's unit in the last place lets the hardware round to even.
+    // The sum with 0.5 has the unit 2^-24 in its last place, so the hardware rounds to even there.
     const float shifted = std::bit_cast<float>(size) + 0.5f;
     return static_cast<std::uint16_t>(sign |
                                       (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f)));
@@ -33,13 +33,13 @@ std::uint16_t f16_of(float value) {
   return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112 << 10)));
 }
 
-// Rounds a double to a float, to odd, so that a later rounding to 16 bits gives the same result as from the double.
+// Rounds a double to a float, to odd: a later rounding of the float to 16 bits then equals that of the double.
 float to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (!std::isfinite(nearest) || static_cast<double>(nearest) == value) return nearest;
   std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
   if ((bits & 1) == 0) {
-    // The odd neighbour is on the other side of the value.
+    // The adjacent float, which is odd, is on the other side of the value.
     const bool too_far = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
     bits = too_far ? bits - 1 : bits + 1;
   }

@@ -7,6 +7,7 @@
 
 namespace titan::ckpt {
 
+/// The rounding error of converted elements.
 struct RoundingError {
   double largest = 0;             ///< largest absolute difference among finite elements
   std::uint64_t at = 0;           ///< index of that element, counted from the first one given

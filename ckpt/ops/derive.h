@@ -1,5 +1,5 @@
 #pragma once
-// Shared by tools that make a checkpoint from another one: the derived manifest, and members taken over unchanged.
+// For tools that make a checkpoint DST from another one, SRC: the derived manifest, and members taken over unchanged.
 #include <string>
 #include <vector>
 
@@ -8,12 +8,12 @@
 
 namespace titan::ckpt {
 
-/// Source and destination of a tool that makes a checkpoint from another one.
+/// Source and destination of such a tool.
 struct RewriteOptions {
   std::string src;              ///< CKPT, RUN@step or RUN@latest
   std::string dst;              ///< the new folder
   bool force = false;           ///< replaces DST if it is a checkpoint, and verifies SRC first
-  bool verify = false;          ///< checks every digest of SRC first; else its unchanged members are taken over unread
+  bool verify = false;          ///< checks every digest of SRC first; else unchanged members are taken over unread
   std::string writer, created;  ///< for the new manifest: program, version, git hash; RFC 3339 UTC
   CancelToken cancel;
 };
@@ -30,8 +30,8 @@ struct CarriedFile {
 std::string lasting_path(Fs& fs, const std::string& path);
 /// The `derived_from` of a checkpoint made from `source`. If `source` is a weighted sum, its `merged` list is copied.
 DerivedFrom derived_from(Fs& fs, const CheckpointReader& source);
-/// The manifest of `source` with `derived_from`, writer and creation time of the new checkpoint. Its id is still the
-/// source's.
+/// The manifest of `source` with `derived_from`, writer and creation time of the new checkpoint. Its id is still that
+/// of the source.
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);
 /// Checks every byte of the checkpoint `src` if the options ask for it; returns whether it did. \error kCorrupt,
 /// kMediaError, those of verify_checkpoint

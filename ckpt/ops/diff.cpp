@@ -117,7 +117,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   for (Pair& pair : pairs) {
     of_components.push_back(pair.a.component);
     const bool same_dtype = pair.a.dtype == pair.b.dtype;
-    // A tolerance compares values, not their representation.
+    // With a tolerance, values are compared, so the dtypes may differ.
     const bool readable = same_dtype || (options.scope.tolerance && comparable_by_value(pair.a.dtype, pair.b.dtype));
     if (pair.a.shape != pair.b.shape || !readable) {
       report.differences.push_back(
@@ -145,7 +145,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   return ok_status();
 }
 
-/// Compares the state without tensors. If only parts are compared, another leaf size is only a note.
+/// Compares the state without tensors. With a scope, different leaf sizes are a note.
 void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& report) {
   std::size_t noted = 0;
   for (Difference& difference : state_differences(a, b)) {

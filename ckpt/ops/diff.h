@@ -1,5 +1,6 @@
 #pragma once
-// `diff`: what differs between two checkpoints. Only the state decides; layout, configuration and history are notes.
+// `diff`: what differs between two checkpoints. Only differences of the state make them different; differences of
+// layout, configuration and history are notes.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -16,7 +17,7 @@ class Fs;
 /// The distance between the two checkpoints in one component.
 struct ComponentDistance {
   std::string name;
-  std::uint64_t tensors = 0, different = 0;  ///< tensors on both sides; those of them whose bytes differ
+  std::uint64_t tensors = 0, different = 0;  ///< tensors that both have; those whose bytes differ
   TensorDistance distance;                   ///< over all different tensors, as if they were one tensor
 };
 
@@ -27,7 +28,7 @@ struct DiffSide {
   std::uint64_t step = 0;
 };
 
-/// What is compared. If no member is set, the ids decide.
+/// What is compared. If no member is set, the ids decide whether the checkpoints are equal.
 struct DiffScope {
   std::string only;                    ///< glob: compare only tensors with matching names; empty: the whole state
   std::optional<Tolerance> tolerance;  ///< tensors within this distance count as equal
@@ -36,19 +37,19 @@ struct DiffScope {
 
 struct DiffReport {
   DiffSide a, b;
-  /// The ids are equal. With a foreign side: the tensors of all components on both sides are equal.
+  /// The ids are equal. If a side is foreign: the tensors of all components that both sides have are equal.
   bool state_equal = false;
   bool foreign = false;             ///< a side is of another format, without ids and digests, so bytes were compared
-  bool notes_count = false;         ///< as in the options
-  DiffScope scope;                  ///< as in the options
+  bool notes_count = false;         ///< as in DiffOptions
+  DiffScope scope;                  ///< as in DiffOptions
   std::uint64_t equal_tensors = 0;  ///< stored tensors that are equal on both sides
   std::vector<Difference> within;   ///< tensors that differ within the tolerance
   std::vector<ComponentDistance> components;  ///< components with tensors, in the order of `a`
   std::vector<Difference> differences;
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< names of parts on both sides that cannot be read as Titan tensors
-  /// Whether the compared parts are equal. With a tolerance or a selection of tensors, the tensors decide and not the
-  /// ids. Parts that both sides have and that could not be compared count as different, unless tensors were selected.
+  /// Whether the compared parts are equal. With a tolerance or a selection of tensors, the tensors decide, not the ids.
+  /// Parts that could not be compared (`not_compared`) count as different, unless tensors were selected.
   bool equal() const {
     const bool judged_by_parts = scope.tolerance || !scope.only.empty();
     return (state_equal || (judged_by_parts && differences.empty())) && (!notes_count || notes.empty()) &&
@@ -58,7 +59,7 @@ struct DiffReport {
 
 struct DiffOptions {
   std::string a, b;          ///< folders, RUN@step or RUN@latest
-  bool notes_count = false;  ///< true: notes, too, make the checkpoints different
+  bool notes_count = false;  ///< true: notes also make the checkpoints different
   /// Called while tensors are read, with the bytes read so far and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
@@ -75,7 +76,8 @@ struct DiffOptions {
 /// kTerminated
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 
-/// Sums up the tensors of each component. `pairs` has the component of every tensor that both sides have. Pure.
+/// Sums up the tensors of each component. `pairs` has the component of every tensor that both sides have, `measured`
+/// the tensors that differ. Pure.
 std::vector<ComponentDistance> component_distances(const std::vector<std::string>& pairs,
                                                    const std::vector<Difference>& measured);
 

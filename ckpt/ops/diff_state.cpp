@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* kAbsent = "absent";
 
-/// Without the last bits of a computed value: 0.003 x 0.1 is 0.00030000000000000003, and 3e-04 for people.
+/// `value` as text, without the last bits of a computed value: 0.003 x 0.1 is 0.00030000000000000003, but shown as
+/// 3e-04.
 std::string plain(double value) {
   char buffer[64];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 15);
@@ -49,7 +50,8 @@ std::string text_of(const LrPhase& phase, std::string (*number_text)(double)) {
   if (phase.kind == PhaseKind::kConstant) return "constant " + number_text(phase.start) + from;
   std::string text = std::string(phase_kind_name(phase.kind)) + " " + number_text(phase.start) + " -> " +
                      number_text(phase.end) + " over " + number_text(phase.length) + " steps" + from;
-  // The zero of a stretched phase, or of one that was entered in its middle, is not at or just before its first step.
+  // A phase that was stretched or entered in its middle has its origin elsewhere than at, or one step before, its first
+  // step.
   const double lead = static_cast<double>(phase.first) - phase.origin;
   if (lead != 0 && lead != 1) text += " (origin " + number_text(phase.origin) + ")";
   return text;
@@ -216,7 +218,7 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     for (const std::uint32_t cut : m.stage_cuts) parts.push_back(std::to_string(cut));
     return parts.empty() ? std::string("none") : joined(parts);
   };
-  const bool foreign = a.foreign || b.foreign;  // it has no mesh, and only a part of the model's configuration
+  const bool foreign = a.foreign || b.foreign;  // which has no mesh, and only the model's part of the configuration
   if (sorted(a.left_out) != sorted(b.left_out))
     out.push_back({"left_out", "left_out", left_out_text(a.left_out), left_out_text(b.left_out), {}});
   if (!foreign) layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
@@ -228,7 +230,7 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     note_settings("config", a.manifest.config, b.manifest.config, out);
   }
   if (a.lr && b.lr) {
-    const auto unnamed = [&](Settings settings) {  // differences in the configuration are in the notes already
+    const auto unnamed = [&](Settings settings) {  // without settings whose difference is noted already
       std::erase_if(settings, [&](const auto& row) {
         return std::ranges::any_of(out, [&](const Difference& d) { return d.kind == "config" && d.name == row.first; });
       });

@@ -14,11 +14,12 @@ namespace titan::ckpt {
 
 /// A lost leaf: its tensor, its position and its digest.
 struct WantedLeaf {
-  TensorRef ref;            ///< in the manifest of the damaged checkpoint
+  TensorRef ref;            ///< index and slot in the manifest of the damaged checkpoint
   std::uint64_t first = 0;  ///< index of its first element in the tensor
   Digest digest;            ///< digest of its raw bytes
 };
 
+/// The open donors of one repair.
 class Donors {
  public:
   /// How much was taken from one donor.
@@ -27,13 +28,12 @@ class Donors {
     std::uint64_t leaves = 0, files = 0;
   };
 
-  /// Opens the checkpoints that `specs` name (resolve_checkpoints), each once. \error kInvalid (too many), those of
-  /// opening a donor
+  /// Opens the checkpoints that `specs` name (resolve_checkpoints()), each once, with `opener`. `resolve` turns the
+  /// name of a checkpoint of another format into its path. \error kInvalid (more than 100), those of `opener`
   static Result<Donors> open(Fs& fs, const std::vector<std::string>& specs, const CheckpointOpener& opener,
                              const std::function<std::string(Fs& fs, const std::string& spec)>& resolve);
 
-  /// Says what is looked for, before the first question: the manifest of the damaged checkpoint. It must outlive this
-  /// object.
+  /// Sets the manifest of the damaged checkpoint, which must outlive this object. Call it before the functions below.
   void look_for(const Manifest& lost) { lost_ = &lost; }
   std::size_t count() const { return all_.size(); }
   const std::vector<Given>& given() const { return given_; }
@@ -49,7 +49,7 @@ class Donors {
  private:
   struct One {
     CheckpointReader reader;
-    ParameterIndex names;  ///< of its manifest, whose address does not change when this object moves
+    ParameterIndex names;  ///< of the reader's manifest, whose address stays when this object is moved
   };
   explicit Donors(Fs& fs) : fs_(&fs) {}
   Result<std::vector<std::byte>> read_member_of(const CheckpointReader& reader, const FileEntry& file) const;

@@ -10,6 +10,7 @@ namespace titan::ckpt {
 
 class Fs;
 
+/// One kind of file of a run.
 struct DiskRow {
   std::string name;         ///< "model", "optimizer", "state", "files of the model", "logs and metrics", ...
   std::uint64_t files = 0;  ///< number of names
@@ -17,17 +18,18 @@ struct DiskRow {
   std::uint64_t once = 0;   ///< bytes of the files that no earlier row of any run has counted
 };
 
+/// One way to free space with `titan-ckpt prune`.
 struct DiskWay {
-  std::string flags;        ///< flags of `prune`; empty: without a rule
-  std::uint64_t frees = 0;  ///< bytes that would be freed: of files without another name
+  std::string flags;        ///< flags of `prune`; empty: none, which removes leftovers only
+  std::uint64_t frees = 0;  ///< bytes that would be freed: of files all of whose names go
 };
 
 struct RunDisk {
-  std::string run;     ///< as given
-  std::string folder;  ///< the folder that holds the steps
-  std::uint64_t steps = 0, full = 0;
-  std::vector<DiskRow> rows;  ///< rows with at least one file
-  std::vector<DiskWay> ways;  ///< only those that would free something
+  std::string run;                    ///< as given
+  std::string folder;                 ///< the folder that holds the steps
+  std::uint64_t steps = 0, full = 0;  ///< number of steps, and of valid full steps
+  std::vector<DiskRow> rows;          ///< rows with at least one file
+  std::vector<DiskWay> ways;          ///< only those that would free something
 };
 
 struct DuReport {
@@ -36,9 +38,8 @@ struct DuReport {
 };
 
 /// Uses names and sizes, and reads only the manifest and JSON components of each step. `once` counts a file with
-/// several names once, also across runs. Targets of symbolic links are not counted. \error kNotFound (no such run),
-/// kFailed
-/// kFailed
+/// several hard links once, also across runs. Targets of symbolic links are not counted. \error kNotFound (no such
+/// run), kFailed
 Result<DuReport> disk_of_runs(Fs& fs, const std::vector<std::string>& runs);
 
 }  // namespace titan::ckpt

@@ -11,7 +11,7 @@ namespace titan::ckpt {
 /// The element at `bytes` (little-endian) as a double; exact except for 64-bit integers beyond 2^53.
 double element_value(DType dtype, const std::byte* bytes);
 
-/// The shortest text that parses to the same element; "nan", "inf", "-inf".
+/// The element at `bytes` as the shortest text that parses to the same value; "nan", "inf", "-inf".
 std::string element_text(DType dtype, const std::byte* bytes);
 
 }  // namespace titan::ckpt

@@ -1,6 +1,5 @@
 #pragma once
-// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, but no tensor
-// data.
+// `inspect`: what the manifest and the JSON components of a checkpoint contain. Reads no tensor data.
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +36,7 @@ std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const s
 /// `checkpoint`.
 std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint);
 
+/// The parameters of one pipeline stage.
 struct StageSummary {
   std::uint64_t parameters = 0;  ///< number of tensors
   std::uint64_t elements = 0;

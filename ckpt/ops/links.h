@@ -1,6 +1,6 @@
 #pragma once
-// Sizes of files with several names (hard links): their total, and how many bytes are freed when the names added here
-// are removed.
+// Sizes of files with several hard links: their total, and how many bytes are freed if the names added here are
+// removed.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,18 +11,19 @@ namespace titan::ckpt {
 struct FileInfo;
 class Fs;
 
+/// A set of file names.
 class Links {
  public:
   /// Adds the file at `path`, or every file below the folder `path`. Unreadable parts are not counted.
   void add(Fs& fs, const std::string& path);
-  /// Adds everything in `other`. Both may have names of the same files.
+  /// Adds everything in `other`, whose names may be further links to the same files.
   void add(const Links& other);
-  /// Takes back what was added as `other`.
+  /// Removes what was added by add(other).
   void remove(const Links& other);
   std::uint64_t names() const { return names_; }
-  std::uint64_t bytes() const { return bytes_; }  ///< sum over all names
-  std::uint64_t once() const;                     ///< sum over all files, each file counted once
-  std::uint64_t freed() const;                    ///< sum over the files all of whose names were added
+  std::uint64_t bytes() const { return bytes_; }  ///< size of all names
+  std::uint64_t once() const;                     ///< size of all files, each counted once
+  std::uint64_t freed() const;                    ///< size of the files all of whose names were added
 
  private:
   void add_file(const FileInfo& info);

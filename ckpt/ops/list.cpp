@@ -15,7 +15,7 @@ namespace {
 // Explains what is wrong with an invalid step, and what to do.
 std::string what_to_do(const Status& validity) {
   if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound) {
-    const bool way = validity.code == Code::kNotFound && !validity.hint.empty();  // of a lost manifest: parity files
+    const bool way = validity.code == Code::kNotFound && !validity.hint.empty();  // parity files are there
     return validity.message + "; a resume passes over it" + (way ? "; " + validity.hint : "");
   }
   const std::string stops = validity.message + "; a resume stops here: ";
@@ -29,7 +29,7 @@ std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
   if (!entry.validity.ok()) return what_to_do(entry.validity);
   if (!entry.full) {
     const std::string missing = entry.manifest ? missing_components(*entry.manifest) : "";
-    // An import: titan-train can resume from it if the data may start again.
+    // An imported checkpoint: titan-train can resume from it if it is allowed to start the data from the beginning.
     if (missing == kDataloader)
       return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
     return "not a full checkpoint: a resume needs " + missing + " too";

@@ -11,6 +11,7 @@ namespace titan::ckpt {
 
 class Fs;
 
+/// One step, or a checkpoint outside of a run.
 struct ListedStep {
   std::uint64_t step = 0;
   std::string path;
@@ -19,7 +20,7 @@ struct ListedStep {
   bool full = false;  ///< has every component that a resume needs
   bool pinned = false;
   std::string link;          ///< the target folder, if the step is a symbolic link
-  bool moved_aside = false;  ///< an interrupted tool moved it to `path`
+  bool moved_aside = false;  ///< an interrupted rewrite moved it to `path`
   bool resume = false;       ///< a resume takes this step
   std::string reason;        ///< why a resume does not take this step; empty for the one that it takes
   std::uint64_t bytes = 0;   ///< size of all its files in bytes
@@ -42,7 +43,7 @@ struct ListReport {
   std::string folder;             ///< folder of the steps
   std::vector<ListedStep> steps;  ///< newest first
   std::vector<ListedDamage> damaged;
-  std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs
+  std::vector<std::string> leftovers;  ///< names that dead runs and tools left (is_leftover())
   std::vector<std::string> foreign;    ///< names that are not Titan's; never touched
 };
 

@@ -11,7 +11,7 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint64_t kTail = 64 << 10;  // of metrics.jsonl: hundreds of lines
+constexpr std::uint64_t kTail = 64 << 10;  // bytes at the end of metrics.jsonl that are read: hundreds of lines
 
 /// The number after `"key":`, as titan-train writes it.
 template <typename T>

@@ -15,7 +15,7 @@ struct ListedRun {
   std::string name;                        ///< name of its folder
   std::size_t steps = 0;                   ///< number of saved steps
   std::optional<std::uint64_t> resume;     ///< the step that a resume takes
-  std::uint64_t bytes = 0;                 ///< size of its steps in bytes
+  std::uint64_t bytes = 0;                 ///< size of all its steps in bytes
   std::optional<ListedStep> newest;        ///< its newest step
   std::optional<std::uint64_t> last_step;  ///< last step in metrics.jsonl, with its loss; empty if the file has none
   std::optional<double> last_loss;

@@ -8,12 +8,12 @@
 namespace titan::ckpt {
 namespace {
 
-/// Damage, or bytes that the store cannot return.
+/// Whether `status` means damage, or bytes that the store cannot return.
 bool is_lost(const Status& status) {
   return status.code == Code::kCorrupt || status.code == Code::kMediaError || status.code == Code::kNotFound;
 }
 
-/// Whether these digests are those of the leaves of `tensor`, whose digest is over them.
+/// Whether `known` are the digests of all leaves of `tensor`: then the digest over them is that of the tensor.
 bool proved(const std::vector<std::optional<Digest>>& known, const StoredTensor& tensor) {
   std::vector<Digest> all;
   for (const std::optional<Digest>& digest : known) {
@@ -91,8 +91,8 @@ Result<bool> LostLeaves::fill_from_donor(std::size_t donor, const TensorRef& ref
   return true;
 }
 
-// If a leaf table is lost, the digest of the tensor replaces it: leaves from any source are right if their digests give
-// this digest.
+// If a leaf table is lost, the digest of the tensor takes its place: leaves from any source are right if the digest
+// over their digests equals it.
 Result<const LostLeaves::Digests*> LostLeaves::digests(const TensorRef& ref) {
   const std::string name = manifest_.stored_name(ref);
   if (name == tensor_) return &digests_;

@@ -1,6 +1,6 @@
 #pragma once
-// Finds the leaves of a damaged checkpoint, and their digests: in the checkpoint itself if they are whole there, else
-// in donors (donors.h).
+// Finds the leaves of a damaged checkpoint, and their digests: in the checkpoint itself if they are undamaged there,
+// else in donors (donors.h).
 #include <map>
 #include <optional>
 #include <span>
@@ -12,6 +12,7 @@
 
 namespace titan::ckpt {
 
+/// The leaves of one damaged checkpoint.
 class LostLeaves {
  public:
   /// `reader` and `donors` must outlive this object.
@@ -42,7 +43,7 @@ class LostLeaves {
   Donors& donors_;
   ShardReader shards_;
   std::map<std::uint32_t, bool> tables_;  ///< by file: whether its leaf table is undamaged
-  std::string tensor_;                    ///< the tensor of `digests_`
+  std::string tensor_;                    ///< stored name of the tensor that `digests_` belong to
   Digests digests_;
 };
 

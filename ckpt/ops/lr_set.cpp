@@ -134,7 +134,7 @@ Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options) {
 
 Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.src));
-  // If somebody has replaced SRC since the preview, nothing is written.
+  // Nothing is written if SRC was replaced after plan_lr_set().
   if (reader.manifest().id != report.old_id) return failed(report.src + " has changed since the preview");
   TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(fs, reader, options, report));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,

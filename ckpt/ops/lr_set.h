@@ -28,11 +28,11 @@ struct LrSetReport {
   std::string toml;                  ///< lines of a configuration with which DST resumes without a flag
   std::string note;                  ///< the note in the history of DST
   Digest old_id, new_id;
-  bool hidden = false;  ///< a resume would not find DST, because it is not named step-%08d
+  bool hidden = false;  ///< hidden_from_resume(): DST is not named step-%08d with its step
   bool written = false;
   bool verified = false;              ///< every byte of SRC was checked; else unchanged members were taken over unread
-  std::vector<CarriedFile> files;     ///< set when written
-  std::vector<std::string> warnings;  ///< leftovers
+  std::vector<CarriedFile> files;     ///< members taken over; set when written
+  std::vector<std::string> warnings;  ///< Rewrite::warnings()
 };
 
 /// Plans the change, and makes all checks that could refuse the write; writes nothing.

@@ -37,7 +37,7 @@ inline constexpr const char* kTrainingSteps = "training.steps";
 std::uint64_t stored_training_steps(const Manifest& manifest);
 /// "key: before -> after" for every LR setting that differs.
 std::vector<std::string> changed_rows(const LrSettings& before, const LrSettings& after);
-/// Opens the checkpoint that the user named and reads its schedule. \error kIncompatible when it has none
+/// Opens the checkpoint that `spec` names and reads its schedule into `schedule`. \error kIncompatible when it has none
 Result<CheckpointReader> open_with_schedule(Fs& fs, const std::string& spec, LrSchedule* schedule);
 
 }  // namespace titan::ckpt

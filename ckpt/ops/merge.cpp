@@ -72,7 +72,7 @@ Result<std::vector<Opened>> open_sources(Fs& fs, const MergeOptions& options) {
   return sources;
 }
 
-// Configuration keys that change the function of a model with the same tensors.
+// Configuration keys that change what a model with the same tensors computes.
 constexpr const char* kFunctionKeys[] = {"model.n_heads",
                                          "model.n_kv_heads",
                                          "model.head_dim",
@@ -293,7 +293,8 @@ Result<std::optional<Digest>> tokenizer_of(Fs& fs, const CheckpointReader& reade
   return std::optional<Digest>();
 }
 
-// The model files of the newest source are kept. With another tokenizer, the same ids would mean other texts.
+// Notes which sources have another tokenizer than the newest source, whose model files DST gets: with another tokenizer
+// the same token ids may stand for other texts.
 Status note_tokenizers(Fs& fs, const std::vector<Opened>& sources, MergeReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<Digest> taken, tokenizer_of(fs, sources.back().reader));
   std::vector<std::string> others;

@@ -25,10 +25,10 @@ struct MergeOptions {
   bool force = false;  ///< replaces DST if it is a checkpoint
   bool dry_run = false;
   MergeWeights weights;
-  unsigned threads = 0;         ///< threads that read and add; 0: as many as suit disk and cores
+  unsigned threads = 0;         ///< threads that read and add; 0: as io_threads(); at most 6
   std::string writer, created;  ///< for the new manifest
   CheckpointOpener open;        ///< opens the sources
-  /// Turns the name of a source of another format into its path; empty function: there are no such sources.
+  /// Turns the name of a source of another format into its path; empty: such sources are not accepted.
   std::function<std::string(Fs& fs, const std::string& spec)> resolve;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes read
   CancelToken cancel;
@@ -46,10 +46,10 @@ struct MergeReport {
   std::string dst;
   std::uint64_t step = 0;            ///< step of the newest source, and of DST
   std::vector<MergeSource> sources;  ///< in the order in which they are added: by step, then by id
-  std::vector<double> factors;  ///< by decay_factors(); empty if sources share a step, since they then imitate no decay
-  std::optional<NearestDecay> nearest;
-  std::vector<LrPhase> before, after;  ///< the LR schedules of the newest source and of the one that the sum imitates;
-                                       ///< or empty
+  std::vector<double> factors;  ///< by decay_factors(); empty if sources share a step: the sum then imitates no decay
+  std::optional<NearestDecay> nearest;  ///< by nearest_decay(); empty if `factors` are
+  std::vector<LrPhase> before, after;   ///< the LR schedule of the newest source, and that schedule with the decay that
+                                        ///< the sum imitates; empty if `factors` are
   std::uint64_t tensors = 0;
   std::uint64_t bytes = 0;  ///< size of DST's parameters
   bool dry_run = false;

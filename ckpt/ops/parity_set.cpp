@@ -16,8 +16,8 @@
 namespace titan::ckpt {
 namespace {
 
-/// Checks that all members are whole, because parity of damaged members would preserve the damage. Sets `lost` if only
-/// parity files are damaged, which can be rebuilt.
+/// Checks that all members are undamaged, because parity of damaged members would preserve the damage. Sets `lost` if
+/// parity files are damaged, which can be made again.
 Status check_members(Fs& fs, const std::string& path, const ParityOptions& options, bool& lost) {
   TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                          verify_checkpoint(fs, path, options.progress, options.cancel, options.threads));
@@ -36,7 +36,8 @@ Status check_members(Fs& fs, const std::string& path, const ParityOptions& optio
                           " --repair -o DST` makes a whole one where it has parity files");
 }
 
-/// What is refused is known before every byte is read, and asked again afterwards, since that takes long.
+/// Checks that the checkpoint may be replaced: before every byte is read, and again afterwards, since reading takes
+/// long.
 Status check_replaceable(Fs& fs, const std::string& path) {
   if (is_pinned(fs, path))
     return invalid(path + " is pinned by .keep: it is not replaced")

@@ -13,8 +13,8 @@ namespace titan::ckpt {
 struct ParityOptions {
   std::string ckpt;         ///< as resolve_checkpoint takes it
   std::uint32_t files = 0;  ///< parity files per group of members; 0: remove all parity files
-  VerifyProgress progress;  ///< progress of the check, then of making parity
-  unsigned threads = 0;     ///< for the check; 0: as many as suit disk and cores
+  VerifyProgress progress;  ///< progress of the verification, then of the making of parity files
+  unsigned threads = 0;     ///< for the verification; 0: as io_threads()
   CancelToken cancel;
 };
 
@@ -27,10 +27,10 @@ struct ParityReport {
   std::vector<std::string> warnings;
 };
 
-/// Verifies the checkpoint and replaces it by one with the same members and id and the wanted parity files. Also
-/// replaces parity files that are lost or damaged. Unchanged members are hard-linked. A crash at any moment leaves
-/// either the old or the new checkpoint. \error kCorrupt (a member is damaged: parity would preserve the damage),
-/// kLocked (a run), kInvalid (pinned), kNotFound, kFailed
+/// Verifies the checkpoint and replaces it by one with the same members, the same id and the wanted parity files.
+/// Parity files that are lost or damaged are made again. Unchanged members are hard-linked. A crash at any moment
+/// leaves either the old or the new checkpoint. \error kCorrupt (a member is damaged: parity would preserve the
+/// damage), kLocked (a run), kInvalid (pinned), kNotFound, kFailed
 Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options);
 
 }  // namespace titan::ckpt

@@ -11,7 +11,7 @@
 namespace titan::ckpt {
 namespace {
 
-// The manifest of a damaged step may be missing, so a name of a step is enough.
+// The manifest of a damaged step may be missing, so a folder with the name of a step counts, too.
 Status check_checkpoint_folder(Fs& fs, const std::string& path) {
   const Result<FileInfo> manifest = fs.stat(join_path(path, kManifestFile));
   if (manifest.ok() || parse_step_name(base_name(without_slashes(path)))) return ok_status();

@@ -1,5 +1,5 @@
 #pragma once
-// Configurations that do not state the scaling of RoPE.
+// Configurations that do not say whether RoPE is scaled.
 #include "ckpt/model/settings.h"
 
 namespace titan::ckpt {

@@ -65,7 +65,7 @@ bool may_thin(const RunScan& scan, const PruneRules& rules, const StepEntry& ent
          entry.manifest && has_model(*entry.manifest);
 }
 
-/// The reason why nothing is deleted as long as `newest` is in this state.
+/// The error that says why nothing is deleted while the newest step is invalid.
 Status waiting_for(const StepEntry& newest) {
   const bool damaged = newest.validity.code == Code::kCorrupt || newest.validity.code == Code::kNotFound;
   Status status = newest.validity.wrapped(std::string("nothing is deleted: the newest step ") +
@@ -79,8 +79,8 @@ Status waiting_for(const StepEntry& newest) {
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
 
-/// The error if no full step is whole. Most parts of a damaged step are usually whole, so it is deleted only if a
-/// better step exists.
+/// The error if no full step is undamaged. Most parts of a damaged step are usually undamaged, so it is deleted only if
+/// a better step exists.
 Status nothing_whole(const std::string& folder) {
   return corrupt("nothing is deleted: " + folder +
                  " has no whole step, and a damaged one may be all that is left of the run")
@@ -96,7 +96,7 @@ class Prune {
     report_.dry_run = options_.dry_run;
     if (!options_.dry_run) {
       TITAN_ASSIGN_OR_RETURN(guard_, RunGuard::take(fs_, report_.folder, true));
-      // First, because a step that a dead tool moved aside also counts.
+      // Before the plan, because a step that a dead tool moved aside also counts.
       const std::vector<std::string> problems = put_back_all(fs_, report_.folder, &report_.restored);
       if (!problems.empty()) return failed("nothing is deleted: " + problems.front());
     }
@@ -139,7 +139,7 @@ class Prune {
 
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
-    Uncached store(fs_);  // bytes in memory may no longer be on the disk
+    Uncached store(fs_);  // the page cache may hold bytes that are no longer on the disk
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                            verify_checkpoint(store, entry.path, options_.progress, options_.cancel));
     if (found.damage.empty() && found.unreadable.empty()) {
@@ -147,7 +147,7 @@ class Prune {
       if (!same.ok()) return same.wrapped("nothing is deleted");
       return true;
     }
-    // A step that cannot be read is neither whole nor damaged. No older step may be deleted because of it.
+    // Whether a step that cannot be read is damaged is unknown. So no older step may be deleted.
     if (found.damage.empty())
       return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " +
                          std::to_string(found.unreadable.size()) + " places, the first in " + found.unreadable[0].file +
@@ -160,7 +160,7 @@ class Prune {
     return false;
   }
 
-  /// A step whose folder has a user's own files is not replaced by its model.
+  /// A step whose folder has files of users is not thinned.
   void leave_with_files(const StepEntry& entry, PruneVerdict& verdict) {
     const Result<std::string> file = foreign_file(fs_, entry.path, *entry.manifest);
     if (file.ok() && file->empty()) return;
@@ -169,7 +169,7 @@ class Prune {
                   (file.ok() ? "'" + *file + "'" : "what cannot be listed (" + file.status().message + ")");
   }
 
-  /// What is lost with the folder `path`: all but the files of users, which go into `stay`.
+  /// What is deleted with the folder `path`: all files but those of users, whose paths go into `stay`.
   Links lost_with(const std::string& path, std::vector<std::string>& stay) {
     Links lost, users;
     lost.add(fs_, path);
@@ -226,8 +226,8 @@ class Prune {
     report_.bytes_freed = all.freed();
   }
 
-  /// Called right before each deletion, because deletions take long: checks that the folder is still locked by this
-  /// process, and that the verified step still exists.
+  /// Called right before each deletion, because deletions take long. Checks that this process still has the lock of the
+  /// folder, and that the verified step still exists.
   Status may_delete() const {
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     TITAN_RETURN_IF_ERROR(guard_.still_ours());
@@ -258,9 +258,10 @@ class Prune {
 
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
-    // A process may have died between the rename and the sync of a step that stays. Its name must be durable first.
+    // The name of a step that stays must be durable first: the process that published it may have died between rename
+    // and sync.
     if (any_changes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
-    // Runs before the deletions, so that no old trash has a name that is needed now.
+    // Before the deletions, so that no trash of a dead process has a name that they need.
     report_.failures = recover_folder(fs_, report_.folder);
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     for (PrunedDamage& damage : report_.damaged) {
@@ -284,7 +285,7 @@ class Prune {
     return ok_status();
   }
 
-  /// Deletes one step. A failure goes into the report; only a stop ends the work.
+  /// Deletes one step. A failure is recorded in the report; only a stop request ends the work.
   Status delete_one(PrunedStep& step) {
     Status status = still_as_planned(step.step);
     if (status.ok())

@@ -1,6 +1,6 @@
 #pragma once
-// `prune`: deletes steps of a run that no rule keeps, and leftovers of dead runs. It first reports what will be
-// deleted, what stays, and why.
+// `prune`: deletes steps of a run that no rule keeps, and leftovers of dead runs. Its report says what was deleted,
+// what stays, and why.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,14 +19,15 @@ struct PruneRules {
   std::uint64_t keep_last = 0;      ///< the newest N valid full steps stay; 0: no such rule
   std::uint64_t keep_every = 0;     ///< steps that are multiples of N stay; 0: no such rule
   std::vector<std::uint64_t> keep;  ///< these steps stay
-  std::uint64_t thin = 0;  ///< steps that stay but are older than the newest N full ones keep only their model; 0: none
+  std::uint64_t thin = 0;  ///< remaining steps older than the newest N full ones keep only their model; 0: no such rule
   /// Whether the rules delete steps. Together with `thin`, `keep` only protects steps from thinning.
   bool deletes() const { return keep_last > 0 || keep_every > 0 || (!keep.empty() && thin == 0); }
   bool empty() const { return !deletes() && thin == 0; }
 };
 
+/// What happens to one step.
 struct PruneVerdict {
-  bool goes = false;
+  bool goes = false;   ///< it is deleted
   std::string why;     ///< why the step stays; empty for a step that is deleted
   bool thins = false;  ///< it stays, but everything except its model is removed
   bool operator==(const PruneVerdict&) const = default;
@@ -37,19 +38,20 @@ struct PruneVerdict {
 /// these is thinned, and neither are links and steps in `keep`. Pure.
 std::vector<PruneVerdict> plan_prune(const RunScan& scan, const PruneRules& rules);
 
+/// One step of the run, and what was done to it.
 struct PrunedStep {
   std::uint64_t step = 0;
   std::string path;
   bool valid = false;
-  bool goes = false;
-  bool deleted = false;             ///< false in a dry run, and if deleting failed
+  bool goes = false;                ///< it is to be deleted
+  bool deleted = false;             ///< it was deleted; false in a dry run, and if deleting failed
   std::string why;                  ///< why it stays
   std::uint64_t bytes = 0;          ///< size of all its files
-  std::uint64_t loses = 0;          ///< size of the files that are removed
+  std::uint64_t loses = 0;          ///< size of the files that are removed by deleting or thinning
   bool thins = false;               ///< it loses everything but its model
-  bool thinned = false;             ///< false in a dry run, and if thinning failed
-  std::vector<std::string> stay{};  ///< files of users in a step that goes, relative to it: they are kept
-  std::string kept{};               ///< the folder to which they were moved
+  bool thinned = false;             ///< it was thinned; false in a dry run, and if thinning failed
+  std::vector<std::string> stay{};  ///< files of users in a step to delete, relative to it: they are kept
+  std::string kept{};               ///< the folder to which these files were moved
 };
 
 /// A damaged step that a save moved aside.
@@ -69,13 +71,13 @@ struct PruneReport {
   /// Steps that an interrupted tool had moved aside and that were put back (in a dry run: that would be put back).
   std::vector<std::string> restored;
   std::vector<PrunedDamage> damaged;
-  std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs, removed unless in a dry run
+  std::vector<std::string> leftovers;  ///< names that dead runs and tools left; removed unless in a dry run
   std::uint64_t bytes_gone = 0;        ///< bytes of all removed files: of deleted, thinned and damaged steps, and
                                        ///< leftovers
   std::uint64_t bytes_freed = 0;       ///< size of the removed files that have no other name
   /// The full step that stays and of which every byte was checked; set when any step is deleted or thinned.
   std::optional<std::uint64_t> verified;
-  /// Not ok: nothing is deleted, not even leftovers, because the newest step or every full step is damaged (kCorrupt),
+  /// Not ok: nothing is deleted, also no leftovers, because the newest step or every full step is damaged (kCorrupt),
   /// or because the newest step cannot be checked (kIncompatible, kFailed).
   Status waits;
   std::vector<std::string> failures;  ///< what could not be deleted
@@ -86,8 +88,8 @@ struct PruneOptions {
   PruneRules rules;
   bool damaged = false;  ///< also deletes damaged steps that saves moved aside, except pinned ones
   bool dry_run = false;
-  std::string writer, created;                                            ///< for the manifests of thinned steps
-  std::function<void(const std::string& path)> begin;                     ///< called before a step is verified
+  std::string writer, created;                         ///< for the manifests of thinned steps
+  std::function<void(const std::string& path)> begin;  ///< called with its path before a step is verified
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< of the verified step, in bytes
   CancelToken cancel;
 };

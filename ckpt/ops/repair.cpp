@@ -50,7 +50,8 @@ class Repairer {
   Repairer(Fs& fs, const RepairOptions& options, const CheckpointReader& source, Donors& donors, RepairReport& report)
       : fs_(fs), options_(options), source_(source), donors_(donors), leaves_(fs, source, donors), report_(report) {}
 
-  /// Fills DST's temporary; `broken` are indexes of files. Leaves that cannot be found are recorded in the report.
+  /// Fills the temporary folder of DST; `broken` has the indexes of the files to rebuild. Records leaves that cannot be
+  /// found in the report.
   Status run(Rewrite& rewrite, const std::set<std::uint32_t>& broken, const ParityFound& parity) {
     made_ = derived_manifest(fs_, source_, options_);
     std::uint64_t bytes = 0;
@@ -171,13 +172,13 @@ std::set<std::uint32_t> broken_files(const Manifest& manifest, const VerifyRepor
   for (const Damage& place : report.unreadable) names.insert(place.file);
   std::set<std::uint32_t> files;
   for (std::uint32_t i = 0; i < manifest.files.size(); ++i)
-    // If not all units were named, any shard may have further ones.
+    // If not all damaged units were listed, any shard may be damaged.
     if (names.contains(manifest.files[i].path) || (report.not_named > 0 && manifest.files[i].role == FileRole::kShard))
       files.insert(i);
   return files;
 }
 
-/// The state of a damaged checkpoint: its manifest without parity, the damage of its members, its parity.
+/// The state of a damaged checkpoint: its manifest without parity files, the damage of its members, its parity files.
 struct Survey {
   Manifest manifest;
   VerifyReport found;
@@ -197,7 +198,7 @@ bool names_manifest(const std::vector<Damage>& places) {
   return std::any_of(places.begin(), places.end(), [](const Damage& one) { return one.file == kManifestFile; });
 }
 
-/// If the manifest is lost, only its copy in parity files tells what the checkpoint was.
+/// If the manifest is lost, the only other copy is in the parity files.
 Result<std::optional<Survey>> survey(Fs& fs, const RepairOptions& options, VerifyReport found, RepairReport& report) {
   Survey seen;
   const ParityHooks hooks{[&] { return options.cancel.check(); }, {}};
@@ -237,7 +238,7 @@ Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options) {
   RepairReport report;
   TITAN_ASSIGN_OR_RETURN(report.src, resolve_checkpoint(fs, options.src));
   report.dst = options.dst;
-  // What can be refused at once is, before every byte of SRC is read.
+  // Wrong arguments are refused before every byte of SRC is read.
   TITAN_RETURN_IF_ERROR(check_rewrite(fs, report.src, options.dst, options.force));
   if (const auto manifest = read_manifest(fs, report.src); manifest.ok())
     TITAN_RETURN_IF_ERROR(check_step_name(options.dst, manifest->step));

@@ -1,6 +1,6 @@
 #pragma once
 // `verify --repair`: makes a checkpoint with the id of a damaged one. Damaged files are rebuilt from parity files, or
-// from their own whole parts and donors (donors.h).
+// from their undamaged parts and donors (donors.h).
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -15,18 +15,18 @@ namespace titan::ckpt {
 struct RepairOptions : RewriteOptions {
   std::vector<std::string> donors;  ///< as resolve_checkpoints takes them
   CheckpointOpener open;            ///< opens the donors
-  /// Turns the name of a donor of another format into its path; empty function: there are no such donors.
+  /// Turns the name of a donor of another format into its path; empty: such donors are not accepted.
   std::function<std::string(Fs& fs, const std::string& spec)> resolve;
   VerifyProgress progress;                             ///< progress of each of the two verifications
   std::function<void(const std::string& what)> begin;  ///< called at the start of each part of the work
-  unsigned threads = 0;                                ///< for the checks; 0: as many as suit disk and cores
+  unsigned threads = 0;                                ///< for the verifications; 0: as io_threads()
 };
 
 struct RepairReport {
   std::string src, dst;
   std::uint64_t step = 0;
   Digest id;
-  std::uint64_t places = 0;          ///< units of SRC that were damaged or could not be read
+  std::uint64_t places = 0;          ///< number of units of SRC that were damaged or could not be read
   std::vector<std::string> files;    ///< members that were rebuilt
   std::vector<Donors::Given> given;  ///< what was taken from each donor
   std::uint64_t by_parity = 0;       ///< how many of `files` were rebuilt from parity files
@@ -34,11 +34,13 @@ struct RepairReport {
   std::uint64_t not_named = 0;  ///< number of further lost leaves and members
   bool written = false;
   std::vector<std::string> warnings;
+  /// Whether SRC is undamaged, so that nothing was to be repaired.
   bool whole() const { return places == 0; }
 };
 
 /// Verifies SRC. If it is damaged and all lost parts are found by their digests, makes DST with the id of SRC, and
-/// verifies DST before it is published. Whole files are linked. Memory: as verify_checkpoint, plus a few leaves.
+/// verifies DST before it is published. Undamaged files are hard-linked. Memory: as verify_checkpoint, plus a few
+/// leaves.
 /// \error kNotFound, kIncompatible, kInvalid (names), as Rewrite
 Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options);
 

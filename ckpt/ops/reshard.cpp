@@ -95,8 +95,8 @@ ReshardReport planned_report(const ReshardOptions& options, const CheckpointRead
   return report;
 }
 
-// The space for the shards. The size of compressed shards is not known before; they are larger than raw ones by at most
-// their padding.
+// Bytes of disk space for the shards. The size of compressed shards is not known in advance; they are larger than raw
+// ones by at most the padding of their leaves.
 std::uint64_t space_needed(const ReshardPlan& plan, const Manifest& source) {
   std::uint64_t files = 0;
   const std::uint64_t before = stored_bytes(source, &files);

@@ -20,12 +20,12 @@ struct ReshardOptions {
   std::string dst;     ///< the new checkpoint's folder
   ReshardTarget target;
   std::uint64_t memory = std::uint64_t{256} << 20;  ///< limit for buffers and tables, in bytes
-  unsigned threads = 0;  ///< maximum number of threads that move leaves; 0: enough to keep a disk busy
+  unsigned threads = 0;                             ///< maximum number of threads that move leaves; 0: 4
   bool dry_run = false;
   bool force = false;           ///< replaces DST if it is a checkpoint
   std::string writer, created;  ///< for the new manifest
   CancelToken cancel;
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< raw bytes moved so far, and in all
 };
 
 /// One shard file of the new checkpoint.
@@ -53,8 +53,8 @@ struct ReshardReport : ReshardCounts {
   MoveCounts moved;  ///< counts of the actual move; zeros in a dry run
   std::uint32_t threads = 0;
   std::uint64_t memory = 0;          ///< bound for buffers and tables, in bytes
-  bool hidden_from_resume = false;   ///< DST is not named step-%08d
-  std::vector<std::string> carried;  ///< members that came with a converted model; empty in a dry run
+  bool hidden_from_resume = false;   ///< DST is not named step-%08d with its step
+  std::vector<std::string> carried;  ///< members taken over: files that came with the model; empty in a dry run
   std::vector<std::string> warnings;
 };
 

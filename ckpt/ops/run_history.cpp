@@ -17,7 +17,7 @@ std::optional<std::string> value_of(const Settings& config, const std::string& k
   return row == config.end() ? std::nullopt : std::optional(row->second);
 }
 
-/// Reads "key: before -> after", as a start notes it. A line of another form becomes a key without values.
+/// Parses a line "key: before -> after" of Attempt::changed. A line of another form becomes a key without values.
 KeyChange parse_change(const std::string& line) {
   const std::size_t colon = line.find(": "), arrow = line.find(" -> ", colon);
   if (colon == std::string::npos || arrow == std::string::npos) return {line, std::nullopt, std::nullopt, true};
@@ -117,8 +117,8 @@ Result<std::vector<KeyOrigin>> blame_key(const RunHistory& history, const std::s
     for (const KeyChange& change : entry.changes) {
       keys.insert(change.key);
       if (change.key != key) continue;
-      // If an attempt in between noted the change, that attempt set the key, not the first later one with a known
-      // configuration.
+      // A change between two known configurations may be one that an attempt in between recorded as allowed. Then that
+      // attempt set the key.
       const bool noted = !change.allowed && !origins.empty() && origins.back().change.after == change.after;
       if (!noted) origins.push_back({i, change.allowed ? entry.attempt.number : entry.against + 1, change});
     }
@@ -130,7 +130,7 @@ Result<std::vector<KeyOrigin>> blame_key(const RunHistory& history, const std::s
     const std::string meant = did_you_mean(key, {keys.begin(), keys.end()});
     return meant.empty() ? unknown : unknown.with_hint(meant);
   }
-  // The value at the beginning of the run, if the first known change names it.
+  // The first known change names the value before it, which the run had from its beginning.
   const KeyOrigin first = origins.front();
   if (first.change.before) origins.insert(origins.begin(), {0, 1, {key, std::nullopt, first.change.before, false}});
   std::reverse(origins.begin(), origins.end());

@@ -21,10 +21,11 @@ struct KeyChange {
   bool operator==(const KeyChange&) const = default;
 };
 
+/// One attempt, with what is known of its steps and settings.
 struct HistoryEntry {
   Attempt attempt;
   std::vector<std::uint64_t> saved;  ///< the attempt's steps that still exist, ascending
-  /// The configuration in the oldest of these steps; empty if there are none.
+  /// The configuration in the oldest of the steps `saved`; empty if there are none.
   Settings config;
   /// The allowed changes, then settings that differ from attempt `against`. Without `config`, only the allowed changes.
   std::vector<KeyChange> changes;
@@ -33,14 +34,15 @@ struct HistoryEntry {
 };
 
 struct RunHistory {
-  std::string folder;                  ///< that holds the steps
+  std::string folder;                  ///< the folder that holds the steps
   std::string newest;                  ///< path of the step whose history this is
   std::string origin;                  ///< id of the checkpoint from which the run started; empty: none
-  std::string gone;                    ///< note on attempts that a long history dropped; empty: all are kept
+  std::string gone;                    ///< attempts_gone(): which attempts a long history dropped
   std::vector<HistoryEntry> attempts;  ///< oldest first
 };
 
-/// The history of a run by its newest state and the manifests of its valid steps, ascending. Does not set paths. Pure.
+/// The history of a run, from its newest train state and the manifests of its valid steps in ascending order. Does not
+/// set `folder` and `newest`. Pure.
 RunHistory history_of(const TrainState& newest, const std::vector<const Manifest*>& steps);
 /// Reads the history in the newest step that has one, and the configurations of all valid steps.
 /// \error kNotFound (no run, or no step with a history), those of a step that cannot be judged

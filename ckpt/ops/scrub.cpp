@@ -20,7 +20,7 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::uint64_t kMostStatus = std::uint64_t{16} << 20;
-constexpr std::uint64_t kStatusEach = 5;  // seconds
+constexpr std::uint64_t kStatusEach = 5;  // seconds between two writes of the status file
 constexpr double kNap = 0.2;              // seconds between two checks for a stop
 
 std::string label_of(std::string_view line, const std::string& name) {
@@ -76,7 +76,7 @@ class Scrubber {
     return ok_status();
   }
 
-  /// Takes over the results of an earlier call if its round is not complete. Steps that no longer exist are dropped.
+  /// Takes over the results of an earlier call if its round is not complete, except for steps that no longer exist.
   Status begin_round(const RunScan& scan) {
     TITAN_ASSIGN_OR_RETURN(const std::string run, fs_.real_path(options_.run));
     TITAN_RETURN_IF_ERROR(read_status(run));
@@ -125,7 +125,7 @@ class Scrubber {
     return ok_status();
   }
 
-  /// Sleeps until the rate allows `done` bytes of the step.
+  /// Sleeps until `done` bytes of the step are within the rate.
   void slow_down(std::uint64_t done) {
     if (options_.rate == 0) return;
     const double due = static_cast<double>(done) / static_cast<double>(options_.rate);

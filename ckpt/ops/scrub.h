@@ -1,6 +1,6 @@
 #pragma once
-// `scrub`: verifies the steps of a run one after another at a limited rate. After a stop, the next call resumes with
-// the next step.
+// `scrub`: verifies the steps of a run one after another at a limited rate. After a stop, the next call continues with
+// the next step. A round is one pass over all steps, in one call or several.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,12 +23,12 @@ struct ScrubbedStep {
 
 /// The progress of a scrub: the content of its status file.
 struct ScrubStatus {
-  std::string run;                 ///< path of the run; a label of every line of the file
+  std::string run;                 ///< path of the run; every line of the file has it as a label
   std::uint64_t steps = 0;         ///< number of steps of the run
   std::vector<ScrubbedStep> done;  ///< ascending
   std::uint64_t bytes = 0;         ///< bytes read by this call
   std::uint64_t at = 0;            ///< time of writing, seconds since 1970
-  bool complete = false;           ///< all steps of this round are done
+  bool complete = false;           ///< all steps of the round are done
   bool operator==(const ScrubStatus&) const = default;
 };
 /// Formats a status as Prometheus text. parse_scrub() is the inverse; it returns nullopt if a line is not part of a
@@ -42,7 +42,7 @@ struct ScrubOptions {
   std::uint64_t rate = 0;              ///< limit of bytes read per second; 0: no limit
   unsigned threads = 1;                ///< threads that read and hash
   std::function<std::uint64_t()> now;  ///< the time in seconds since 1970
-  std::function<void(double seconds)> sleep;  ///< waits less than a second; empty: this thread sleeps
+  std::function<void(double seconds)> sleep;  ///< for tests: called instead of a sleep of less than a second
   std::function<void(const std::string& path)> begin;
   VerifyProgress progress;
   CancelToken cancel;
@@ -50,8 +50,8 @@ struct ScrubOptions {
 
 struct ScrubReport {
   ScrubStatus status;
-  VerifySummary verified;    ///< by this call
-  std::uint64_t before = 0;  ///< steps of this round that were verified by earlier calls
+  VerifySummary verified;    ///< the steps that this call verified
+  std::uint64_t before = 0;  ///< number of steps of the round that earlier calls verified
   Status unwritten;          ///< not ok: the last write of the status failed, although an earlier one succeeded
 };
 

@@ -32,8 +32,8 @@ Result<std::string> read_key(Fs& fs, const std::string& path) {
   return std::string(text_of(*bytes));
 }
 
-/// The files below `path` + `below`, without the signature and, in a Titan checkpoint (`ours`), the pin. Things that
-/// cannot be signed go to `odd`; if it is null, they are an error.
+/// Adds the files below `path`/`below` to `files`, except the signature and, in a Titan checkpoint (`ours`), the pin.
+/// Entries that cannot be signed, such as links, go to `odd`; if `odd` is null, they are an error.
 Status list_files(Fs& fs, const std::string& path, const std::string& below, int depth, bool ours,
                   std::set<std::string>& files, std::vector<std::string>* odd) {
   if (depth > kDeepest) {
@@ -60,7 +60,7 @@ Status list_files(Fs& fs, const std::string& path, const std::string& below, int
   return ok_status();
 }
 
-/// The files that a signature is over. \error kNotFound, kCorrupt
+/// The files that a signature covers. \error kNotFound, kCorrupt
 Result<std::set<std::string>> files_of(Fs& fs, const std::string& path) {
   std::set<std::string> files;
   if (!fs.stat(join_path(path, kManifestFile)).ok()) {
@@ -124,7 +124,7 @@ Status write_signature(Fs& fs, const SignOptions& options, const std::string& te
   return put_file(fs, signature_path(options), text, Lasting::kYes);
 }
 
-/// Checks that `force` replaces only a signature. In the checkpoint, any file with the signature's name counts as one.
+/// Checks that `force` replaces only a signature. Inside the checkpoint, a file named signature.json counts as one.
 Status check_place(Fs& fs, const SignOptions& options) {
   const std::string path = signature_path(options);
   if (!options.signature.empty()) TITAN_RETURN_IF_ERROR(find_parent(fs, path).status());
@@ -172,7 +172,7 @@ Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options) {
 
 namespace {
 
-/// Reads the signature. If it does not count, the reason is added to `check.wrong`.
+/// Reads the signature. If it is missing or cannot be used, adds the reason to `check.wrong`.
 Result<SignatureFile> read_signature(Fs& fs, const SignOptions& options, SignatureCheck& check) {
   // A signature in the checkpoint must not be a link.
   const bool named = !options.signature.empty() && fs.stat(check.signature).status().code != Code::kNotFound;

@@ -13,12 +13,12 @@ namespace titan::ckpt {
 class Fs;
 
 struct SignOptions {
-  std::string path;  ///< folder of a Titan checkpoint or of one of another format
+  std::string path;  ///< folder of a checkpoint of Titan or of another format
   std::string key;   ///< key file: the private key to sign, the public key to check
   /// The signature file; empty: the one in the checkpoint.
   std::string signature;
-  bool force = false;  ///< replaces an existing signature
-  unsigned threads = 0;
+  bool force = false;    ///< replaces an existing signature
+  unsigned threads = 0;  ///< threads that read and hash; 0: as io_threads(); at most 8
   CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes
 };
@@ -34,6 +34,7 @@ struct SignReport {
 /// bytes. \error kInvalid (the key, names), kNotFound, kCorrupt, kFailed, kInterrupted, kTerminated
 Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options);
 
+/// The result of a check.
 struct SignatureCheck {
   std::string path, signature;
   PublicKey key{};                 ///< the key that the caller gave

@@ -10,6 +10,7 @@
 
 namespace titan::ckpt {
 
+/// A parsed slice of a tensor of known shape.
 struct Slice {
   /// One dimension: indices [begin, end); a single index drops the dimension from the result.
   struct Extent {
@@ -27,7 +28,7 @@ struct Slice {
   bool whole() const;  ///< every element is in the result (dropping a dimension of size 1 loses none)
   /// Row-major index in the source of element `i` of the result.
   std::uint64_t source_index(std::uint64_t i) const;
-  /// The number of consecutive elements of the result, from any multiple of this number on, that are consecutive in the
+  /// A number n such that each block of n elements of the result, beginning at a multiple of n, is consecutive in the
   /// source.
   std::uint64_t run_length() const;
 };

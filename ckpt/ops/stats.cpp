@@ -8,10 +8,10 @@
 namespace titan::ckpt {
 namespace {
 
-// Small enough that the bytes are still in the cache when they are hashed and summed.
+// Bytes read at a time: few enough to be still in the cache when they are hashed and summed.
 constexpr std::uint64_t kCachedBytes = std::uint64_t{1} << 20;
 
-// A tensor in progress: statistics per leaf until the last leaf is done.
+// A tensor that is not finished: statistics of each leaf until the last one is done.
 struct Partial {
   std::vector<TensorStats> leaves;
   std::uint64_t missing = 0;

@@ -13,17 +13,17 @@ namespace titan::ckpt {
 class Fs;
 
 struct StatsOptions {
-  unsigned threads = 0;  ///< 0: as many as suit disk and cores
+  unsigned threads = 0;  ///< 0: as io_threads()
   /// Called by one thread at a time with the bytes read so far and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
   CheckpointOpener open = CheckpointReader::open;
 };
 
-/// Statistics of each of `rows` of the checkpoint at `path`, in their order. Computed per leaf and merged in leaf
-/// order, so the results are equal for any layout, codec and number of threads. Memory: one leaf or 4 MiB per thread,
-/// and 80 bytes per leaf of the tensors in progress. \error kNotFound, kCorrupt (a leaf does not match its digest),
-/// kIncompatible, kFailed, kInterrupted, kTerminated
+/// Statistics of each tensor in `rows` of the checkpoint at `path`, in the same order. Computed per leaf and merged in
+/// leaf order, so the results are equal for any layout, codec and number of threads. Memory: one leaf or 4 MiB per
+/// thread, and 80 bytes for each leaf of a tensor that is not finished. \error kNotFound, kCorrupt (a leaf does not
+/// match its digest), kIncompatible, kFailed, kInterrupted, kTerminated
 Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows,
                                                    const StatsOptions& options = {});
 

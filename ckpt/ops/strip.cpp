@@ -172,7 +172,7 @@ Status drop_components(Manifest& manifest, const StripOptions& options) {
   for (std::uint32_t i = 0; i < manifest.files.size(); ++i) {
     const FileEntry& file = manifest.files[i];
     bool keep = file.role == FileRole::kShard ? model.contains(i) : true;
-    if (is_parity(file.path)) keep = false;  // parity of the old files
+    if (is_parity(file.path)) keep = false;  // it is over the old files
     if (file.role == FileRole::kJson) keep = keeps(options, file.path.substr(0, file.path.size() - 5));
     if (!keep) continue;
     moved[i] = static_cast<std::uint32_t>(files.size());

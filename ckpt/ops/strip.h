@@ -10,8 +10,9 @@
 
 namespace titan::ckpt {
 
+/// What is kept.
 enum class StripKeep {
-  kAllButOptimizer,  ///< schedule, data position and history stay, to record where the parameters come from
+  kAllButOptimizer,  ///< also LR schedule, data position and history, which record where the parameters come from
   kModel,            ///< only the parameters
 };
 
@@ -25,21 +26,21 @@ struct StripReport {
   std::string src, dst;
   std::uint64_t step = 0;
   Digest old_id, new_id;                   ///< new_id: set when written, or if nothing is converted
-  std::vector<std::string> kept, dropped;  ///< components
+  std::vector<std::string> kept, dropped;  ///< names of components
   std::uint64_t model_bytes = 0, dropped_bytes = 0;
   std::optional<DType> dtype;  ///< set if something is converted to it
   RoundingError error;         ///< over all tensors; `at` is an index into worst_tensor
   std::string worst_tensor;    ///< the tensor with the largest error; empty if there is no error
-  std::string overflowing;     ///< the first with an element that became infinite, error.overflow_at of it
+  std::string overflowing;     ///< the first tensor with an element (error.overflow_at) that became infinite
   bool written = false;
-  bool verified = false;  ///< every byte of SRC was checked; else members that stay were taken over unread
+  bool verified = false;  ///< every byte of SRC was checked; else kept members were taken over unread
   std::vector<CarriedFile> files;
   std::vector<std::string> rewritten;  ///< members that were written anew
-  std::string full_from;               ///< the checkpoint that can be resumed; empty if SRC cannot be resumed either
-  std::vector<std::string> warnings;   ///< leftovers
+  std::string full_from;               ///< path of SRC if it can be resumed, else empty
+  std::vector<std::string> warnings;   ///< Rewrite::warnings()
 };
 
-/// Drops the components that `options` does not keep, with their members. The order of the rest is unchanged, and the
+/// Drops the components that `options` does not keep, with their members. What is kept stays in its order, and the
 /// manifest still has the old id. \error kUnsupported (a file holds leaves of kept and dropped components)
 Status drop_components(Manifest& manifest, const StripOptions& options);
 /// Sets the id of a manifest from drop_components(); `source` is the original. \error as CheckpointReader::lr_schedule

@@ -10,9 +10,10 @@
 namespace titan::ckpt {
 namespace {
 
-// A block is widened into a buffer that stays in the first-level cache, so that one kernel per width is enough.
+// Elements are converted to Real (float or double) block by block, in a buffer that stays in the first-level cache. So
+// one kernel for each Real is enough.
 constexpr std::size_t kBlock = 512;
-// Independent sums hide the latency of an addition. Element i always goes to lane i mod kLanes.
+// Several independent sums hide the latency of an addition: element i is added to lane i mod kLanes.
 constexpr std::size_t kLanes = 8;
 
 template <typename Real>
@@ -20,13 +21,13 @@ struct Lanes {
   std::array<double, kLanes> sum{}, squares{};
   std::array<Real, kLanes> low{}, high{};
   std::uint64_t zeros = 0, nans = 0, infinities = 0;
-  Real shift = 0;  // a finite element: sums of distances from it do not cancel as plain sums do
+  Real shift = 0;  // a finite element: distances from it are summed, which loses fewer bits than plain sums
   bool any = false;
 };
 
 #define TITAN_INLINE [[gnu::always_inline]] inline
 
-// 32 bytes: one register with AVX2, two without. The lanes, and so the results, are the same for both.
+// 32 bytes: one register with AVX2, two without. The lanes, and so the results, are the same in both cases.
 using Float8 = float __attribute__((vector_size(32)));
 using Int8 = std::int32_t __attribute__((vector_size(32)));
 using Double4 = double __attribute__((vector_size(32)));
@@ -112,7 +113,8 @@ TITAN_INLINE void add_block(Lanes<Real>& lanes, const std::byte* block) {
     for (std::size_t l = 0; l < kSize; ++l) lanes.zeros += static_cast<std::uint64_t>(zeros[v][l]);
 }
 
-// As above, element by element: for a block with non-finite elements, and for the rest. Uses the same lanes.
+// As above, element by element, with the same lanes: for a block with non-finite elements, and for the last short
+// block.
 template <typename Real>
 void add_slowly(Lanes<Real>& lanes, const Real* block, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {

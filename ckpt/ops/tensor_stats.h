@@ -1,5 +1,6 @@
 #pragma once
-// One-pass statistics of a tensor. The caller chooses the order of merging, so results do not depend on threads. Pure.
+// Statistics of a tensor in one pass. The caller determines the order of merging, so that results do not depend on
+// threads. Pure.
 // \source T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
 // 1979
 #include <cstddef>
@@ -13,9 +14,9 @@ namespace titan::ckpt {
 /// Statistics of consecutive elements. Non-finite elements are counted and excluded from the rest. Sums are in fp64.
 struct TensorStats {
   std::uint64_t elements = 0;
-  std::uint64_t zeros = 0;  ///< of either sign
+  std::uint64_t zeros = 0;  ///< number of 0 and -0
   std::uint64_t nans = 0;
-  std::uint64_t infinities = 0;  ///< of either sign
+  std::uint64_t infinities = 0;  ///< number of inf and -inf
   double min = 0, max = 0;       ///< of the finite elements; 0 if there are none
   double mean = 0;
   double m2 = 0;  ///< sum of squared distances from the mean

@@ -21,8 +21,8 @@ bool has_model(const Manifest& manifest);
 std::vector<std::string> thinned_members(const Manifest& manifest);
 
 /// Makes a checkpoint of only the parameters of `path`, with hard links if the store supports them, and replaces `path`
-/// by it. The replacement is one exchange of names; without such a call of the store it is done as for --force: at any
-/// moment one of the two exists, or the next start puts the old one back. The caller must hold the lock of the run.
+/// by it: with Fs::exchange, or, if the store lacks it, by two renames. After a crash between the two, the next start
+/// puts the old step back. The caller must hold the lock of the run.
 /// \error as Rewrite; kInvalid: pinned meanwhile
 Status thin_step(Fs& fs, const std::string& path, const ThinOptions& options);
 

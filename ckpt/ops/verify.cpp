@@ -60,7 +60,7 @@ Status can_be_judged(Fs& fs, const std::string& path) {
   return opened.error == EACCES ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
 }
 
-/// The command that makes a damaged checkpoint, or its parity files, whole again; "" if there is none.
+/// The command that repairs a damaged checkpoint or its parity files; "" if there is none.
 std::string way_of_parity(Fs& fs, const std::string& path, const VerifyReport& report) {
   if (report.damage.empty() || report.not_named > 0) return "";
   const auto of_parity = [](const Damage& place) { return is_parity(place.file); };
@@ -97,7 +97,7 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run,
 void VerifySummary::add(VerifiedStep step) {
   leaves += step.report.leaves;
   bytes += step.report.bytes;
-  // Units after the first 10,000 count as damage if there is any damage: with so many, the exact split does not matter.
+  // Units after the first 10,000 are not known by kind; they all count as damage if there is any damage.
   (step.report.damage.empty() ? unreadable_places : damage) += step.report.not_named;
   damage += step.report.damage.size();
   unreadable_places += step.report.unreadable.size();

@@ -11,6 +11,7 @@ namespace titan::ckpt {
 
 class Fs;
 
+/// One verified step, or why it could not be verified.
 struct VerifiedStep {
   std::string path;
   Status readable;  ///< not ok: newer format (kIncompatible), dead link or missing right (kFailed)
@@ -22,21 +23,21 @@ struct VerifySummary {
   /// Steps of a run that retention or `prune` deleted before they were checked. Not in `steps`.
   std::vector<std::string> deleted;
   std::vector<VerifiedStep> steps;
-  std::uint64_t leaves = 0, bytes = 0;              ///< sums
-  std::uint64_t damage = 0, unreadable_places = 0;  ///< including units that are not listed
+  std::uint64_t leaves = 0, bytes = 0;              ///< sums over `steps`
+  std::uint64_t damage = 0, unreadable_places = 0;  ///< numbers of units, including those not listed
   void add(VerifiedStep step);
-  bool ok() const;  ///< everything could be checked and is whole
-  /// If nothing is damaged: the error of a step that could not be checked (VerifiedStep::readable), else kMediaError if
-  /// a unit could not be read, else ok. Ok if anything is damaged.
+  bool ok() const;  ///< everything could be checked and matches its digests
+  /// Ok if anything is damaged. Otherwise the error of a step that could not be checked (VerifiedStep::readable), or
+  /// kMediaError if a unit could not be read, or ok.
   Status unreadable() const;
 };
 
 struct VerifyOptions {
   std::string target;                                  ///< checkpoint folder, RUN@step, RUN@latest, or a run folder
   std::function<void(const std::string& path)> begin;  ///< called before a step is checked
-  VerifyProgress progress;                             ///< of that step
+  VerifyProgress progress;                             ///< progress within that step
   CancelToken cancel;
-  unsigned threads = 0;  ///< 0: as many as suit disk and cores
+  unsigned threads = 0;  ///< 0: as io_threads()
 };
 
 /// Verifies the target. Damaged and unreadable units are part of the report, not errors. \error kNotFound when the

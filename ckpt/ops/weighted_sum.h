@@ -11,7 +11,7 @@ namespace titan::ckpt {
 /// floating-point type `dtype`, little-endian.
 void add_weighted(DType dtype, std::span<const std::byte> in, double weight, bool first, std::span<double> sum);
 
-/// Writes the sums as elements of the floating-point type `dtype`, each rounded once to nearest, ties to even.
+/// Writes `sums` into `out` as elements of the floating-point type `dtype`, each rounded once to nearest, ties to even.
 void round_sums(std::span<const double> sums, DType dtype, std::span<std::byte> out);
 
 }  // namespace titan::ckpt

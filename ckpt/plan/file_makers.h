@@ -1,5 +1,6 @@
 #pragma once
-// Which ranks share shard files. Only ranks of one host do: another host may not see bytes that are not synced yet.
+// Which ranks write into common shard files. Only ranks of one host do, because another host may not see bytes that are
+// not synced yet.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -35,7 +35,7 @@ double rate_at(const LrSchedule& schedule, std::uint64_t step) {
   return lr_at(schedule.phases, std::max<std::uint64_t>(step, 1));
 }
 
-/// For people: four significant digits.
+/// `value` with four significant digits.
 std::string number(double value) { return printed("%.4g", value); }
 
 /// Settings of `next` that differ although the policy does not use them. Every policy uses the end of the curve.
@@ -78,7 +78,7 @@ PolicyResult extend(const LrSchedule& so_far, std::uint64_t step, const LrSettin
   const std::uint64_t old_room = old.total_steps - old_warmup;
   const std::uint64_t old_decay = decay_length(old.decay_ratio, old.total_steps, old_room, old_room);
   const LrPhase& coming = active_at(so_far.phases, step + 1);
-  // A rewarm to a lower peak is a "warm-up" that descends.
+  // To a lower peak, the warm-up is a descent.
   const bool warming_up = coming.kind == PhaseKind::kLinear && coming.end == old.peak && coming.start != coming.end;
 
   PolicyResult result;

@@ -16,16 +16,17 @@ enum class LrPolicy {
   kRescale,  ///< stretch the rest of the old schedule to the new end
   kExtend,   ///< hold the present rate, then decay towards the new end
   kRewarm,   ///< a new warm-up from the current step, then the new schedule
-  kConfig,   ///< the new config's schedule from the next step on; the rate may jump
+  kConfig,   ///< the schedule of the new configuration from the next step on; the rate may jump
 };
 inline constexpr LrPolicy kLrPolicies[] = {LrPolicy::kKeep, LrPolicy::kRescale, LrPolicy::kExtend, LrPolicy::kRewarm,
                                            LrPolicy::kConfig};
 const char* policy_name(LrPolicy policy);              ///< "keep", "rescale", ...
 Result<LrPolicy> parse_policy(std::string_view name);  ///< \error kInvalid, listing the known names
 
+/// The effect of a policy.
 struct PolicyResult {
   LrSchedule schedule;                ///< old and new phases; accepted = the new settings
-  std::vector<std::string> warnings;  ///< legal, but probably unintended
+  std::vector<std::string> warnings;  ///< about results that are allowed but probably not intended
 };
 
 /// A warning if the rate is 0 from some step in [first, last] through `last`; it names these steps. Empty otherwise.

@@ -47,7 +47,7 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n) {
   for (const LrPhase& phase : phases)
     if (phase.first <= n) active = &phase;
   const double lr = active->end + (active->start - active->end) * remaining(active->kind, progress(*active, n));
-  // Rounding may pass an end by one unit; the curve must not.
+  // Rounding may exceed an end by one unit in the last place; the rate must not.
   return std::clamp(lr, std::min(active->start, active->end), std::max(active->start, active->end));
 }
 
@@ -98,7 +98,7 @@ LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base, double 
 
 std::uint64_t curve_end(const std::vector<LrPhase>& phases) {
   if (phases.empty()) return 0;
-  // A stretched schedule has a rounded origin and length, whose sum is a whole number up to rounding.
+  // A stretched schedule has a rounded origin and length; their sum is a whole number except for rounding.
   const double end = phases.back().origin + phases.back().length - 1;
   return end <= 0 ? 0 : static_cast<std::uint64_t>(std::nearbyint(end));
 }

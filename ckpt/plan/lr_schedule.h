@@ -9,15 +9,16 @@ namespace titan::ckpt {
 /// lr(n) for the 1-based step `n`. After the end of the last phase the rate stays constant.
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 
-/// Builds the schedule of a config from step `base` + 1 on: warm-up from the rate `from`, hold, decay to min_lr_factor
-/// * peak. `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `accepted` becomes `settings`.
-/// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (clamped past the end)
+/// Builds the schedule of `settings` from step `base` + 1 on: warm-up from the rate `from`, constant peak, decay to
+/// min_lr_factor * peak. `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `settings` become the
+/// accepted ones.
+/// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (the rate stays constant after the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 
 /// The PhaseKind named "linear", "sqrt" or "cosine".
 PhaseKind decay_kind(const std::string& type);
-/// Number of decay steps: `ratio` * `total`, rounded half to even as Python does, at most `room`. Without a ratio:
-/// `otherwise`.
+/// Number of decay steps: `ratio` * `total`, rounded half to even as Python does, but at most `room`; `otherwise` if
+/// there is no ratio.
 std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room,
                            std::uint64_t otherwise);
 

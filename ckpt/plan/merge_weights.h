@@ -1,6 +1,6 @@
 #pragma once
-// Weights of a weighted sum of checkpoints, and the LR decay that such a sum imitates: the effective weight of an
-// update is the sum of the weights of the checkpoints that contain it. Pure.
+// Weights of a weighted sum of checkpoints, and the LR decay that such a sum imitates. The effective weight of an
+// update is the sum of the weights of the checkpoints after it, so late updates count less, as under a decay. Pure.
 // \source Tian et al., "WSM: Decay-Free Learning Rate Schedule via Checkpoint Merging", 2025
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +22,8 @@ std::vector<double> ema_weights(double beta, std::size_t n);
 /// `weights` divided by their sum. \error kInvalid: the sum is not finite, or not above 0
 Result<std::vector<double>> normalised(std::vector<double> weights);
 
-/// The effective weights of updates: the i-th factor is that of the updates between checkpoints i and i + 1, the sum of
-/// the weights from i + 1 on.
+/// The effective weights of updates. The i-th factor is that of the updates between checkpoints i and i + 1: the sum of
+/// the weights of checkpoint i + 1 and all later ones.
 std::vector<double> decay_factors(std::span<const double> weights);
 /// The schedule `phases` up to the last of `steps`, with the rates between the i-th step and the next multiplied by the
 /// i-th of `factors`. Rates up to the first step do not change.

@@ -1,7 +1,7 @@
 // Sample n of a phase, for the sets [0, k) with shares q: at each node [lo, hi) of a balanced binary tree, mid = (lo +
 // hi) / 2, L = the shares of [lo, mid), T = those of [lo, hi), f(n) = floor((2nL + T) / 2T). If f(n + 1) > f(n), the
-// sample is number f(n) of the left half, else number n - f(n) of the right half. A phase ends when a set has given all
-// its samples; the next phase begins at 0 with the remaining sets.
+// sample is number f(n) of the left half, else number n - f(n) of the right half, and so on until one set is left. A
+// phase ends when a set has given all its samples; the next phase begins at 0 with the remaining sets.
 #include "ckpt/plan/mixture.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr std::size_t kLine = 600;                          // limit of a line w
 constexpr double kAll = 4294967296.0;                       // 2^32
 constexpr std::uint64_t kForEver = std::uint64_t{1} << 62;  // more samples than any run reads
 
-/// The number of the first `n` samples of a node that go to its left half.
+/// How many of the first `n` samples of a node of the tree belong to its left half.
 std::uint64_t to_the_left(std::uint64_t n, std::uint64_t left, std::uint64_t total) {
   return static_cast<std::uint64_t>((Wide{2} * n * left + total) / (Wide{2} * total));
 }
@@ -39,7 +39,7 @@ MixedSet single_set(const DataPosition& position) {
   set.share = std::uint64_t{1} << 32;
   set.samples = position.samples_per_epoch;
   set.files = position.files.size();
-  // It is not known which data gave the samples before its present data.
+  // The samples before first_epoch may have come from other data, so they do not count as epochs.
   set.drawn = set.uncounted = position.first_epoch * position.samples_per_epoch;
   return set;
 }
@@ -77,7 +77,7 @@ double passes_of(const MixedSet& set, std::uint64_t drawn) {
 }
 
 std::vector<std::uint64_t> shares_of(std::span<const double> weights) {
-  // With weights up to the largest double, their sum would be infinite.
+  // Without this division, the sum of very large weights would be infinite.
   const double greatest = *std::max_element(weights.begin(), weights.end());
   double sum = 0;
   for (const double weight : weights) sum += weight / greatest;
@@ -95,7 +95,7 @@ std::vector<std::uint64_t> shares_of(std::span<const double> weights) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rest[a] > rest[b]; });
   const auto all = static_cast<std::uint64_t>(kAll);
   for (std::size_t i = 0; given < all; i = (i + 1) % order.size(), ++given) ++shares[order[i]];
-  // Rounding may have given out too many shares.
+  // Rounding may have made the sum of the shares too large.
   for (std::size_t i = order.size(); given > all; --given) --shares[order[--i]];
   return shares;
 }
@@ -218,7 +218,7 @@ Digest contents_of(std::span<const DataFile> files) {
 
 namespace {
 
-/// How many samples of each set came before the position. For a single set, passes over earlier data are included.
+/// How many samples of each set were drawn before the position. For a single set, passes over earlier data count, too.
 std::vector<std::uint64_t> drawn_of(const DataPosition& position) {
   if (!position.sets.empty()) return Mixture(position).drawn(position.samples);
   return {single_set(position).drawn + position.samples - position.epoch_base};
@@ -263,7 +263,7 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
     // Samples that are cut differently begin with a new pass.
     const std::uint64_t pass = std::max<std::uint64_t>(samples, 1);
     set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / pass * set.samples;
-    // The samples of its own data still count, as a fraction of a pass.
+    // The samples that were drawn of its own data still count, as a fraction of a pass.
     set.uncounted =
         cut_alike ? before[i].uncounted
                   : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - before[i].uncounted} * set.samples / pass);

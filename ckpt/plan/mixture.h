@@ -1,6 +1,7 @@
 #pragma once
-// Maps each sample of a mixture to one of its sets, from shares and position alone, in integers. FORMAT CONTRACT: a
-// checkpoint stores only the position, so this order must never change. \source FORMAT.md, "Mixtures"
+// Maps each sample of a mixture to one of its sets. Only integers enter: the shares and the number of the sample.
+// FORMAT CONTRACT: a checkpoint stores only the position, so this order must never change. \source FORMAT.md,
+// "Mixtures"
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,20 +16,21 @@ namespace titan::ckpt {
 /// share can be 0.
 std::vector<std::uint64_t> shares_of(std::span<const double> weights);
 
-/// A sample of one set. `number` continues to count from one pass over the set to the next.
+/// A sample of one set. With n = MixedSet::samples it is sample `number` % n of pass `number` / n over the set.
 struct Draw {
   std::size_t set = 0;
   std::uint64_t number = 0;
   bool operator==(const Draw&) const = default;
 };
 
+/// The order of the samples of a mixture.
 class Mixture {
  public:
   /// Takes the sets from `position`, which has at least one.
   explicit Mixture(const DataPosition& position);
 
-  /// The set and number of the run's sample `sample`, which is at or after `epoch_base`; nullopt after the end of the
-  /// data.
+  /// The set of the run's sample `sample`, which is at or after `epoch_base`, and its number in this set; nullopt after
+  /// the end of the data.
   std::optional<Draw> at(std::uint64_t sample) const;
   /// For each set, the number of samples drawn before the run's sample `sample`.
   std::vector<std::uint64_t> drawn(std::uint64_t sample) const;
@@ -38,16 +40,18 @@ class Mixture {
   std::size_t last_set() const { return last_set_; }
 
  private:
-  /// A range of samples, from `first` to the next phase, that the same sets share.
+  /// A range of samples, from `first` to the next phase, in which no set becomes exhausted.
   struct Phase {
     std::uint64_t first = 0;
     std::vector<std::uint64_t> before;  ///< [i]: sum of the shares of sets 0 to i - 1; exhausted sets have share 0
     std::vector<std::uint64_t> drawn;   ///< samples drawn from each set before `first`
+    /// Whether the phase has samples of `set`.
     bool gives(std::size_t set) const { return before[set] < before[set + 1]; }
   };
   /// Adds to `counts` how many of the phase's first `n` samples come from each set in [begin, end).
   static void count(const Phase& phase, std::uint64_t n, std::size_t begin, std::size_t end,
                     std::vector<std::uint64_t>& counts);
+  /// The number of samples until the first set is exhausted; nullopt: no set ever is.
   std::optional<std::uint64_t> length(const Phase& phase, std::span<const MixedSet> sets) const;
 
   std::vector<Phase> phases_;
@@ -57,7 +61,7 @@ class Mixture {
 
 /// The number of epochs of its own data after which a set is exhausted; 0: never.
 std::uint64_t epochs_of(const MixedSet& set);
-/// The number of epochs of its own data that a set has given once `drawn` samples were drawn from it.
+/// The number of epochs of its own data that a set has passed through once `drawn` samples were drawn from it.
 double passes_of(const MixedSet& set, std::uint64_t drawn);
 
 /// The files of set `set`; all files if there is no mixture.
@@ -66,11 +70,11 @@ std::span<const DataFile> files_of_set(const DataPosition& position, std::size_t
 /// A digest of the contents of `files` that ignores their names and order. Empty files are skipped.
 Digest contents_of(std::span<const DataFile> files);
 
-/// The position of a run that resumes at `stored.samples` with the sets of `there`. A set with the same contents as a
-/// stored one keeps its order, name and drawn samples. New sets follow and start from their beginning. A position
-/// without a mixture counts as one set. A known set starts a new pass if `cut_anew` (samples are cut or ordered
-/// differently), or if its sample counts or lengths differ. `most` of `there` counts epochs of the set's own data, so
-/// `uncounted` is added to it.
+/// The position of a run that resumes at `stored` with the sets of `there` (a position without a mixture counts as one
+/// set). Sets with the contents of a stored set come first, in the stored order, with the stored name and drawn
+/// samples. New sets follow and start from their beginning. A stored set starts a new pass if `cut_anew` (samples are
+/// cut or ordered differently), or if its number of samples, seq_len or sample_stride differs. `most` in `there` counts
+/// only samples of the set's own data, so `uncounted` is added to it.
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
 /// How the sets of `next` differ from those of `stored` (data without a mixture count as one set), for example: "web 70
@@ -84,7 +88,7 @@ std::vector<std::string> set_names(std::span<const MixedSet> sets);
 
 /// "web 70 %, code 30 %" with set_names(): the first eight sets, then the number of the others.
 std::string mixture_text(std::span<const MixedSet> sets);
-/// As mixture_text(), but with the stored names, for the settings of a run.
+/// As mixture_text(), but with the names as stored (not numbered), for the settings of a run.
 std::string mixture_as_stored(std::span<const MixedSet> sets);
 
 }  // namespace titan::ckpt

@@ -15,8 +15,8 @@ struct OwnedRun {
   std::uint64_t size = 0;  ///< not 0
 };
 
-/// Fills `parts` ranges from the left, each up to `bound` elements (not less than any leaf), and calls take(part, run,
-/// first, count) for the leaves of each run that a range gets. False when the ranges do not suffice.
+/// Fills `parts` ranges in order, each with at most `bound` elements (not less than any leaf), and calls take(part,
+/// run, first, count) for the leaves of each run that a range gets. Returns false if leaves are left over.
 template <typename Take>
 bool deal(std::span<const OwnedRun> runs, std::uint64_t bound, std::uint32_t parts, const Take& take) {
   std::uint32_t part = 0;
@@ -48,7 +48,7 @@ std::uint64_t smallest_bound(std::span<const OwnedRun> runs, std::uint32_t parts
     if (__builtin_mul_overflow(run.count, run.size, &elements) || __builtin_add_overflow(total, elements, &total))
       total = ~std::uint64_t{0};
   }
-  // The answer is between a fair share (or the largest leaf, if that is larger) and everything in one range.
+  // The least bound is between a fair share (or the largest leaf, if that is larger) and everything in one range.
   std::uint64_t low = std::max(largest, total / parts), high = total;
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;

@@ -1,8 +1,8 @@
 #pragma once
 // Which rank owns which leaves. The leaves of a stage, in parameter order, are cut into one contiguous range per
-// data-parallel rank; with groups of parameters, the leaves of each group are cut so. This is ZeRO-1's split of the
-// optimizer state: the owner of a leaf updates it and writes it. Pure. Works on runs of equal leaves, never on single
-// leaves, because a large model has millions.
+// data-parallel rank. If parameters are in groups, the leaves of each group are cut separately. This is ZeRO-1's split
+// of the optimizer state: the owner of a leaf updates it and writes it. Pure. Works on runs of leaves of equal size,
+// never on single leaves, because a large model has millions.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,11 +18,12 @@ struct OwnedPiece {
   bool operator==(const OwnedPiece&) const = default;
 };
 
-/// What every rank of a mesh owns: contiguous ranges, possibly empty. They minimise the largest total size of a rank,
-/// and fill the ranks greedily from the left up to that size. The constructor computes all stages and ranks.
+/// What every rank of a mesh owns: contiguous ranges, possibly empty. The cut minimises the largest number of elements
+/// of a range; ranges are then filled up to that number, from the first rank on. The constructor computes all stages
+/// and ranks.
 class Ownership {
  public:
-  /// `groups` has a small number per parameter: each rank gets an equal part of each group. Empty: one group.
+  /// `groups` has the group number of each parameter; each rank gets an equal part of each group. Empty: one group.
   Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
             std::span<const std::uint32_t> groups = {});
 

@@ -33,7 +33,7 @@ bool sum_fits(const std::vector<std::uint64_t>& costs) {
 
 /// First pass: the smallest possible cost of the largest stage.
 std::uint64_t smallest_bound(const PrefixSums& cost, std::size_t groups, std::uint32_t stages) {
-  // best[j]: the answer for groups [0, j) in as many stages as there were rounds so far.
+  // best[j]: the cost of the largest stage for groups [0, j) in as many stages as there were rounds so far.
   std::vector<std::uint64_t> best(groups + 1);
   for (std::size_t j = 1; j <= groups; ++j) best[j] = cost(0, j);
   for (std::uint32_t k = 2; k <= stages; ++k) {
@@ -83,7 +83,7 @@ Result<std::vector<std::uint32_t>> partition_stages(const std::vector<std::uint6
       }
     }
   }
-  // Read the cuts off from the left, always the smallest one that keeps the optimum.
+  // Choose the cuts from the left, each time the smallest one that still gives the optimum.
   std::vector<std::uint32_t> cuts;
   std::size_t i = 0;
   for (std::uint32_t k = stages; k > 1; --k) {
@@ -102,7 +102,7 @@ Result<ModelGroups> group_parameters(const std::vector<ParameterMeta>& parameter
   for (const ParameterMeta& parameter : parameters) {
     layers.push_back(layer_index(parameter.name));
     if (layers.back()) {
-      // A gap is found below. A huge index must not make us allocate.
+      // A gap is found below. A huge index must not cause a large allocation.
       const std::uint32_t layer = *layers.back();
       if (layer >= parameters.size())
         return invalid(parameter.name + ": layer " + std::to_string(layer) + " in a model of " +

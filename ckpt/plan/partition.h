@@ -11,16 +11,15 @@
 namespace titan::ckpt {
 
 /// Cuts `costs` (one per group, in model order: embedding, each layer, head) into `stages` contiguous, non-empty
-/// stages.
-/// Minimises the largest stage cost, then the sum of squared stage costs, then the cut vector. Returns the first group
-/// of stages 1, 2, ... (size stages - 1). \error kInvalid (fewer groups than stages)
+/// stages. Minimises the largest stage cost, then the sum of squared stage costs, then the cuts in lexicographic order.
+/// Returns the first group of stages 1, 2, ... (size stages - 1). \error kInvalid (fewer groups than stages)
 Result<std::vector<std::uint32_t>> partition_stages(const std::vector<std::uint64_t>& costs, std::uint32_t stages);
 
-/// The groups of a Llama-style parameter list, found by name: "tok_embeddings.*", "layers.<i>.*", and head (all others:
-/// norm, output).
+/// The groups of a Llama-style parameter list, found by name: "tok_embeddings.*", "layers.<i>.*", and the head
+/// ("norm.*", "output.*").
 struct ModelGroups {
-  std::vector<std::uint64_t>
-      costs;  ///< per group: multiply-accumulates per token of its weight matrices; embedding 0; a tied head costs V*h
+  std::vector<std::uint64_t> costs;     ///< per group: multiply-accumulates per token of its weight matrices;
+                                        ///< embedding 0; a tied head: vocabulary size x model dimension
   std::vector<std::uint32_t> group_of;  ///< per parameter
   std::uint32_t layers = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Which stages each pipeline rank has. Pure.
+// Which pipeline rank has which stages, if there are several stages per rank. Pure.
 #include <cstdint>
 
 namespace titan::ckpt {
@@ -15,7 +15,7 @@ constexpr std::uint32_t rank_of_stage(Placement placement, std::uint32_t ranks, 
   return placement == Placement::kV && stage >= ranks ? ranks - 1 - place : place;
 }
 
-/// The `chunk`-th stage of `rank`, in model order.
+/// The stage with index `chunk` (from 0, in model order) among the stages of `rank`.
 constexpr std::uint32_t stage_of_chunk(Placement placement, std::uint32_t ranks, std::uint32_t rank,
                                        std::uint32_t chunk) {
   return placement == Placement::kV && chunk == 1 ? 2 * ranks - 1 - rank : chunk * ranks + rank;

@@ -11,7 +11,7 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::uint32_t kThreads = 4;                      // enough to keep a disk busy while other threads hash
-constexpr std::uint64_t kBuffer = std::uint64_t{4} << 20;  // larger was not faster, smaller means more calls
+constexpr std::uint64_t kBuffer = std::uint64_t{4} << 20;  // larger was not faster; smaller needs more calls
 constexpr std::uint64_t kSmallestBuffer = std::uint64_t{64} << 10;
 constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kLeafBookkeeping = kLeafRowBytes + 24;  // a row of the new table and a moved leaf
@@ -46,7 +46,7 @@ Status infeasible(std::vector<ParameterMeta> parameters, std::uint32_t pp) {
       .with_hint("use --pp " + std::to_string(largest));
 }
 
-/// Assigns the stages between `cuts` to the ranks.
+/// Assigns the stages that `cuts` separates to the pipeline ranks.
 Status deal_out(std::vector<ParameterMeta>& parameters, const ModelGroups& groups,
                 const std::vector<std::uint32_t>& cuts, std::uint32_t pp, Placement placement) {
   const std::size_t stages = cuts.size() + 1;
@@ -138,7 +138,7 @@ class Planner {
   // Adds `leaves` of a stored tensor to `file`: one dataset, or several if the codec changes within them.
   void add(const TensorRef& ref, LeafRange leaves, ReshardFile& file) {
     const StoredTensor* tensor = source_.stored(ref);
-    if (!tensor) return;  // this parameter lacks the slot
+    if (!tensor) return;  // the parameter has no such slot
     const LeafGrid grid = source_.parameters[ref.index].meta.grid(source_.leaf_elements);
     bool begun = false;
     for (const Piece& piece : tensor->pieces) {

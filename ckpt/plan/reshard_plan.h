@@ -14,12 +14,15 @@ namespace titan::ckpt {
 
 inline constexpr std::uint32_t kMaxRanks = 65'536;
 
+/// The layout that the user asked for.
 struct ReshardTarget {
-  std::optional<std::uint32_t> dp, pp;  ///< nullopt: unchanged; without `pp` and `stages`, so are the stages
-  std::string stages;  ///< layout of stage_layout.h, whose stages are dealt to the pp ranks; empty: partition_stages()
-  std::optional<Codec> codec;  ///< nullopt: every leaf keeps its codec
-  std::optional<Placement>
-      placement;  ///< with several stages per rank (two, or as many as `stages` gives); nullopt: kLoop for `stages`
+  std::optional<std::uint32_t> dp, pp;  ///< nullopt: unchanged. Without `pp`, `stages` and `placement` the
+                                        ///< stages are unchanged, too
+  std::string stages;                   ///< stages in the grammar of stage_layout.h; empty: partition_stages()
+  std::optional<Codec> codec;           ///< nullopt: every leaf keeps its codec
+  /// How several stages per pipeline rank are assigned: those of `stages` (nullopt: kLoop), else two per rank (nullopt:
+  /// one per rank).
+  std::optional<Placement> placement;
 };
 
 /// Consecutive leaves of one source piece that are moved together.
@@ -39,6 +42,7 @@ struct ReshardPiece {
   std::vector<LeafMove> moves;  ///< ascending; together they cover the whole piece
 };
 
+/// One new shard.
 struct ReshardFile {
   std::string path;
   std::vector<ReshardPiece> pieces;
@@ -54,6 +58,7 @@ struct ReshardCounts {
   std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes: to compress, to decompress
 };
 
+/// The new layout.
 struct ReshardPlan : ReshardCounts {
   Mesh mesh;
   std::uint32_t layers = 0;               ///< 0 if the parameter names are not those of a Llama-style model
@@ -67,13 +72,13 @@ struct ReshardPlan : ReshardCounts {
 /// kUnsupported: tensor parallelism
 Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& target);
 
-/// Executes a ReshardPlan with bounded memory.
+/// How a ReshardPlan is executed with bounded memory.
 struct MovePlan {
   std::uint32_t threads = 1;
   std::uint64_t buffer_bytes = 0;   ///< per thread, for stored bytes; fits the largest leaf
   std::uint64_t coder_bytes = 0;    ///< per thread, for leaves whose codec changes
-  std::vector<std::size_t> groups;  ///< files are written group by group, those of a group at the same time: index of
-                                    ///< each group's first file
+  std::vector<std::size_t> groups;  ///< index of the first file of each group; the files of a group are written at
+                                    ///< the same time, group after group
   std::uint64_t memory = 0;         ///< upper bound for buffers and tables, in bytes
 };
 

@@ -12,7 +12,7 @@ namespace {
 using Content = std::pair<std::uint64_t, Digest>;
 Content content_of(const DataFile& file) { return {file.bytes, file.blocks}; }
 
-/// Indexes of files that have no partner yet. Each is given out once, the lowest first.
+/// Indexes of files by a key. Each index is returned once, the lowest first.
 template <typename Key>
 class Waiting {
  public:
@@ -39,7 +39,7 @@ std::vector<DataFile> with_tokens(std::span<const DataFile> files) {
   return kept;
 }
 
-/// The index of each stored file's partner, if it has one.
+/// For each stored file, the index of the present file with which it is paired, if there is one.
 std::vector<std::optional<std::size_t>> pair_up(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
                                                 std::vector<bool>& taken) {
   Waiting<std::pair<Content, std::string>> by_name;
@@ -61,7 +61,7 @@ std::string sizes(const DataFile& then, const DataFile& now) {
   return then.name + " (" + std::to_string(then.bytes) + " bytes, " + std::to_string(now.bytes) + " now)";
 }
 
-/// Fills in the differences: stored files without a partner, and found files without one.
+/// Fills in the differences: stored and present files that are not paired.
 void name_differences(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
                       const std::vector<std::optional<std::size_t>>& partner, const std::vector<bool>& taken,
                       FileMatch& match) {

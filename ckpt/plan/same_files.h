@@ -1,5 +1,5 @@
 #pragma once
-// Compares a run's data files by content with those that a checkpoint was trained on; names may differ. Pure.
+// Compares the data files of a start with those of a checkpoint, by content; names may differ. Pure.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace titan::ckpt {
 
-/// Result of the comparison. Empty files have no tokens and are ignored on both sides.
+/// Result of the comparison. "Stored" files are those of the checkpoint, "present" files those of the start. Empty
+/// files are ignored on both sides.
 struct FileMatch {
   bool same = false;                 ///< the contents are equal, ignoring names and order
   std::vector<std::size_t> order;    ///< if same: for each stored file with tokens, the index of the equal present file
@@ -19,10 +20,11 @@ struct FileMatch {
   bool reordered() const;  ///< whether the order of the present files differs from the stored order
 };
 
-/// Matches files by size and block digest. Among several equal files, those with the same name are paired first.
+/// Matches the files `there` of a start with the `stored` ones by size and block digest. Among several equal files,
+/// those with the same name are paired first.
 FileMatch match_files(std::span<const DataFile> stored, std::span<const DataFile> there);
 
-/// The note for the user about equal data that were renamed or reordered; "" if they were neither.
+/// The note for the user about equal files that were renamed or reordered; "" if they were neither.
 std::string same_files_note(const FileMatch& match);
 /// The differences: "changed: b.txt (2000 bytes, 2004 now); added: c.txt". Empty if there are none.
 std::string other_files_note(const FileMatch& match);

@@ -1,6 +1,6 @@
 #pragma once
-// Pipeline stages as one line of text in Megatron's grammar: "Et*2|(t*3|)*2tL". E: embedding, t: a layer, L: final
-// norm, head and loss; "|" ends a stage; "x*n" repeats a character, "(..)*n" a group; commas are ignored. Pure.
+// Pipeline stages as one line of text in Megatron's grammar: "Et*2|(t*3|)*2tL". E: embedding; t: a layer; L: final
+// norm, head and loss. "|" ends a stage, "x*n" repeats a character, "(..)*n" a group; commas are ignored. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>

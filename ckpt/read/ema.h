@@ -10,8 +10,8 @@ inline constexpr const char* kEma = "ema";  ///< name of the slot
 /// Whether every parameter has an EMA.
 bool has_ema(const Manifest& manifest);
 
-/// A reader of `reader`'s checkpoint with the averages in place of the parameters. It has no other components, but
-/// keeps the files that came with the model. Its id is that of a checkpoint with only these parameters.
+/// A reader of the checkpoint of `reader` with the averages in place of the parameters. It has no other component, but
+/// still the files that came with the model. Its id is that of a checkpoint with only these parameters.
 /// \error kIncompatible: the checkpoint has no averages, or is of another format
 Result<CheckpointReader> averages_of(Fs& fs, CheckpointReader reader);
 

@@ -11,7 +11,7 @@
 namespace titan::ckpt {
 namespace {
 
-// "hf" of "hf/tokenizer.json"; empty for a name that the files of a model cannot have.
+// The format in a member name: "hf" of "hf/tokenizer.json"; empty if no model file can have this name.
 std::string format_of(const std::string& member) {
   const std::size_t slash = member.find('/');
   if (slash == std::string::npos || member.find('/', slash + 1) != std::string::npos) return "";

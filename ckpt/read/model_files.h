@@ -13,7 +13,7 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// The largest total size, in bytes, of the files that a run copies: it holds them in memory, and each save writes
+/// The largest total size, in bytes, of the files that a run copies. Rank 0 holds them in memory, and each save writes
 /// them.
 inline constexpr std::uint64_t kMaxModelFilesBytes = std::uint64_t{64} << 20;
 
@@ -28,6 +28,7 @@ struct ModelFilePlace {
   bool operator==(const ModelFilePlace&) const = default;
 };
 
+/// A model file with its content.
 struct ModelFile {
   std::string member;
   std::vector<std::byte> bytes;

@@ -1,11 +1,12 @@
 #pragma once
-// Reads any range of elements of a tensor. Reads whole leaves and checks each against its digest.
+// Reads any range of elements of a tensor.
 #include <vector>
 
 #include "ckpt/read/reader.h"
 
 namespace titan::ckpt {
 
+/// Reads whole leaves, and checks each against its digest. Keeps the last leaf of which only a part was needed.
 class RangeReader {
  public:
   /// `checkpoint` must outlive the reader and must contain `ref`.

@@ -1,5 +1,6 @@
 #pragma once
-// Reads any leaf range of any tensor of a checkpoint, by positioned reads, and verifies it. Does not use libhdf5.
+// Reads any range of leaves of any tensor of a checkpoint with positioned reads, and checks their digests. Does not use
+// libhdf5.
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,7 +20,8 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// The source of a CheckpointReader: a Titan checkpoint, or one of another format under Titan's names.
+/// What a CheckpointReader reads: a Titan checkpoint, or one of another format under Titan's names. The functions are
+/// those of CheckpointReader.
 class CheckpointContent {
  public:
   CheckpointContent(std::string from, Manifest content) : path(std::move(from)), manifest(std::move(content)) {}
@@ -49,14 +51,15 @@ class CheckpointContent {
 /// \error as CheckpointReader::open
 Result<Manifest> read_manifest(Fs& fs, const std::string& path);
 
+/// An open checkpoint.
 class CheckpointReader {
  public:
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
   /// with the exact size. \error kNotFound (no manifest in `path`), kCorrupt, kIncompatible (newer format)
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
-  /// Makes a reader from the manifest of a checkpoint that another process opened, perhaps on another machine. Its
-  /// files are not opened before they are read; digests are checked then. `json` has the texts of JSON components that
-  /// came with the manifest; other components are read from the folder.
+  /// Makes a reader from the manifest of a checkpoint that another process opened, perhaps on another host. Files are
+  /// opened when they are read; digests are checked then. `json` maps JSON components to texts that came with the
+  /// manifest; other components are read from the folder.
   static CheckpointReader known(Fs& fs, std::string path, Manifest manifest,
                                 std::map<std::string, std::string> json = {});
   /// For a checkpoint of another format. Its bytes cannot be checked, because it has no digests.
@@ -70,12 +73,13 @@ class CheckpointReader {
   bool foreign() const { return content_->foreign(); }
   /// Parts of a foreign checkpoint that Titan cannot represent, by name.
   std::vector<std::string> left_out() const { return content_->left_out(); }
-  /// What the files of a foreign checkpoint call the weights of a parameter, on which a user's rules act; "" for ours.
+  /// The name of the tensor with the weights of `parameter` in the files of a foreign checkpoint, to which rules of
+  /// users refer; "" for a Titan checkpoint.
   std::string name_in_file(std::uint32_t parameter) const { return content_->name_in_file(parameter); }
 
   /// The files that came with the model.
   std::vector<ModelFilePlace> model_files() const { return content_->model_files(); }
-  /// Why other files of the model are not copied, one line each.
+  /// Why other files that came with the model are not copied, one line each.
   std::vector<std::string> model_file_notes() const { return content_->model_file_notes(); }
 
   /// The text of a JSON component, checked against its digest. \error kCorrupt, kNotFound (absent component)

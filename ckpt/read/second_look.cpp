@@ -9,7 +9,7 @@ namespace {
 Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRange leaves, const CancelToken& stop,
                    std::vector<std::byte>& buffer) {
   const StoredTensor* stored = reader.manifest().stored(ref);
-  if (stored == nullptr) return ok_status();  // the reader that loads it reports this
+  if (stored == nullptr) return ok_status();  // not damage: the load fails with its own error
   const LeafGrid grid = reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements);
   for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
     TITAN_RETURN_IF_ERROR(stop.check());
@@ -26,7 +26,7 @@ Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, cons
   Uncached store(fs);
   const CheckpointReader reader = CheckpointReader::known(store, path, manifest);
   const ParameterIndex by_name(manifest);
-  // The reader that loads the step refuses leaves of another size.
+  // Leaves of another size are not damage: the load fails with its own error.
   if (part.owners.leaf_elements() != manifest.leaf_elements) return ok_status();
   std::vector<std::byte> buffer;
   for (const OwnedPiece& piece : part.owners.of(part.rank)) {

@@ -1,6 +1,6 @@
 #pragma once
-// Confirms damage that a rank found while loading: a second process reads the same part again. One node with bad memory
-// or a bad network does not prove that a step is damaged.
+// Confirms damage that a rank found while loading: a second process reads the same part again. Otherwise one node with
+// bad memory or a bad network could make a step seem damaged.
 #include <cstdint>
 #include <vector>
 
@@ -12,8 +12,8 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// The part of a checkpoint that rank `rank` reads to resume: its leaves of the parameters and, with `moments`, of both
-/// moments.
+/// The part of a checkpoint that rank `rank` reads to resume: its leaves of the parameters and, with `moments`, of the
+/// slots (exp_avg, exp_avg_sq, ema).
 struct RankPart {
   const std::vector<ParameterMeta>& parameters;  ///< all parameters of the model, with stages assigned
   const Ownership& owners;

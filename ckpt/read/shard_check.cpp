@@ -146,7 +146,7 @@ Status ShardCheck::check(const Run& run, CheckTools& tools) {
   });
 }
 
-// A damaged table that is rebuilt from whole leaves has the expected digest.
+// Rebuilds a damaged table from the leaves: if they are undamaged, it has the digest that the manifest expects.
 Status ShardCheck::check_rebuilding(CheckTools& tools) {
   Hasher rebuilt;
   std::uint64_t seen_leaves = 0;
@@ -192,7 +192,7 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
     return read_leaf(leaves[index], rows[index], tools, [&](const LeafRow& actual) { seen(index, actual); });
   };
   if (bytes > kCheckRun) return one(run.begin);
-  // Reads whole pages, because a scan reads only those past the cache.
+  // Reads whole blocks, because only those bypass the page cache (Fs::open_scan).
   const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
   const std::uint64_t end =
       std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
@@ -210,7 +210,7 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
   return ok_status();
 }
 
-// Checks one leaf alone: a large one, or one of a run that could not be read at once.
+// Checks one leaf: a large one, or one of a run that could not be read with a single call.
 Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools,
                              const std::function<void(const LeafRow&)>& seen) {
   const auto read = [&]() -> Result<LeafRow> {
@@ -273,7 +273,7 @@ Status ShardCheck::finish(CheckTools& tools, std::vector<Damage>& damage, std::v
     return ok_status();
   }
   if (overlap(covered_) && table_intact_) table_damaged("its rows overlap each other or the table");
-  // Compressed leaves whose offsets are unknown cannot be told apart from the bytes around them.
+  // Without the offsets of all compressed leaves, it is unknown which bytes belong to the envelope.
   const bool all_rows_seen = next_row_ == file_.table_rows || !compressed();
   if (some_lost_ || !(table_intact_ ? all_rows_seen : places_known_)) return ok_status();
   Hasher envelope;

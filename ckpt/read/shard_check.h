@@ -1,6 +1,6 @@
 #pragma once
 // Checks one shard file against its digests. The work is divided into runs of leaves, which threads take one by one.
-// Only a window of the leaf table is in memory.
+// Only a part of the leaf table, the window, is in memory.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -26,8 +26,8 @@ inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes o
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
                   const std::function<void(std::uint64_t)>& count, Hasher& hasher);
 
-/// Decodes compressed leaves that are too large for a buffer per thread. All threads share it, one leaf at a time: such
-/// a leaf and its frame may take 128 MiB.
+/// Decodes compressed leaves that are too large for the buffer of a thread. All threads share it, one leaf at a time,
+/// because such a leaf and its frame may take 128 MiB.
 struct LargeLeafReader {
   Mutex mutex;
   LeafReader reader TITAN_GUARDED_BY(mutex);
@@ -36,9 +36,9 @@ struct LargeLeafReader {
 /// A list of damaged or unreadable units, up to a limit; thread-safe.
 class PlaceList {
  public:
-  /// `room`: how many more units may be listed by name. Several lists share it.
+  /// `room`: how many more units may be listed; several lists share it.
   explicit PlaceList(std::atomic<std::int64_t>& room) : room_(room) {}
-  /// Adds `damage`. take() returns units in ascending `order`.
+  /// Adds `damage`, or only counts it if there is no room. take() returns units in ascending `order`.
   void add(std::uint64_t order, Damage damage);
   /// Appends the units to `places`, sorted, and empties this list. Adds the number of units beyond the limit to
   /// `left_out`.
@@ -51,7 +51,7 @@ class PlaceList {
   std::uint64_t left_out_ TITAN_GUARDED_BY(mutex_) = 0;
 };
 
-/// The buffers and helpers of one thread.
+/// What each thread needs to check runs.
 struct CheckTools {
   AlignedBuffer buffer{kCheckRun + 2 * kScanAlignment};  // a run, plus the partial pages at its ends
   LeafReader reader;
@@ -59,14 +59,15 @@ struct CheckTools {
   std::function<void(std::uint64_t bytes)> count;  ///< called with the number of bytes read; thread-safe
 };
 
-/// Hands out runs of leaves to one caller at a time; many threads check runs concurrently. Both use the same tables.
+/// The check of one shard. One thread at a time gets a run of leaves from next(); many threads may check() runs at the
+/// same time. At the end one thread calls finish().
 class ShardCheck {
  public:
-  /// The pieces of the shard, in any order.
+  /// The pieces of the shard, in any order; open() sorts them by row.
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
 
   /// What the manifest says about one leaf of the shard. The offset of a compressed leaf comes from its row in the
-  /// table. A leaf with an impossible row is `lost`; `offset` and `bytes` then belong to the row itself.
+  /// table. A leaf is `lost` if its row is impossible; `offset` and `bytes` are then those of the row.
   struct Expected {
     const TensorRef* ref = nullptr;
     std::uint64_t leaf = 0, row = 0;
@@ -80,14 +81,15 @@ class ShardCheck {
     std::vector<LeafRow> rows;
     std::vector<Expected> leaves;
   };
-  /// Leaves [begin, end) of a window: adjacent leaves of together at most kCheckRun bytes, or one larger leaf. Without
-  /// a window: all leaves of the shard.
+  /// Leaves [begin, end) of a window: adjacent leaves of at most kCheckRun bytes in total, or one larger leaf. Without
+  /// a window (the table is damaged): all leaves of the shard.
   struct Run {
     std::shared_ptr<const Window> window;
     std::size_t begin = 0, end = 0;
   };
 
-  /// Opens file `index` and reads the whole leaf table once. The manifest and `pieces` must outlive the result.
+  /// Opens file `index` of `manifest` and computes the digest of its leaf table. The manifest and `pieces` must outlive
+  /// the result. `count` gets the number of bytes read; `room` as in PlaceList.
   /// \error kMediaError (the leaves cannot be checked), kFailed, kCorrupt (the file cannot be read)
   static Result<std::unique_ptr<ShardCheck>> open(Fs& fs, const std::string& folder, const Manifest& manifest,
                                                   std::uint32_t index, Pieces& pieces,
@@ -100,7 +102,8 @@ class ShardCheck {
   /// as unreadable and is not an error. Thread-safe for different runs. \error kFailed, kCorrupt (the leaves cannot be
   /// read)
   Status check(const Run& run, CheckTools& tools);
-  /// Call it after all runs: hashes all bytes outside leaves and table, and appends the damage in order.
+  /// Call it after all runs. Hashes all bytes outside leaves and table, and appends the units found to `damage` and
+  /// `unreadable` in the order of the file; `left_out` as in PlaceList::take().
   Status finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable,
                 std::uint64_t& left_out);
 
@@ -134,10 +137,10 @@ class ShardCheck {
   std::uint64_t next_row_ = 0;
   Run at_;                          // the run that next() returned last
   std::vector<ByteRange> covered_;  // leaves and table; adjacent ranges are merged
-  bool scattered_ = false;          // too many ranges to keep
+  bool scattered_ = false;          // there are too many ranges to keep
   bool some_lost_ = false;
 
-  // If the table is damaged, a single run checks all leaves.
+  // For a damaged table, whose leaves a single run checks.
   bool all_handed_out_ = false, leaves_intact_ = true, places_known_ = true;
 
   PlaceList damaged_, unreadable_;

@@ -10,7 +10,7 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::size_t kOpenFiles = 128;
-constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are in the cache
+constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // still in the processor's cache when they are hashed
 constexpr std::uint64_t kReaders = 4;                         // simultaneous reads keep a store busy
 
 // 1 MiB per open file. Of a longer table, only the needed parts are read.
@@ -19,8 +19,8 @@ constexpr std::uint64_t kRowsHeld = kRowsAtOnce;
 }  // namespace
 
 Status check_table_on_disk(const FileEntry& entry, const FileInfo& info, const std::string& path) {
-  constexpr std::uint64_t kTaken = std::uint64_t{64}
-                                   << 20;  // some stores know the bytes on disk of small or new files only later
+  // Some stores do not know yet how many bytes of a small or new file are on disk.
+  constexpr std::uint64_t kTaken = std::uint64_t{64} << 20;
   if (info.allocated > 0 || entry.table_rows * kLeafRowBytes <= kTaken) return ok_status();
   return corrupt(path + " has no bytes on disk, so it cannot hold a leaf table of " + std::to_string(entry.table_rows) +
                  " rows");
@@ -137,7 +137,7 @@ Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::ui
     return known == tables_.end() ? nullptr : known->second;
   };
   if (auto rows = held()) return rows;
-  const MutexLock reading(table_mutex_);  // so that threads that begin together read a table only once
+  const MutexLock reading(table_mutex_);  // so that threads that begin at the same time read a table only once
   if (auto rows = held()) return rows;
   const FileEntry& entry = manifest_.files[file];
   TITAN_RETURN_IF_ERROR(check_table(handle, file));
@@ -214,7 +214,7 @@ Status ShardReader::read_part(const PieceLeaves& place, LeafRange leaves, std::s
                                     : read_compressed(*file, place, found, leaves, out);
 }
 
-// Reads and checks the bytes of `leaves`, which are neighbours in the file. Reads past the page cache need aligned
+// Reads and checks the bytes of `leaves`, which are adjacent in the file. Reads past the page cache need aligned
 // memory, so they use `block` unless `out` is aligned.
 Status ShardReader::read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
                              std::span<std::byte> out) {

@@ -45,8 +45,8 @@ struct LeafPlace {
   std::optional<std::uint64_t> offset;
 };
 
-/// Whether `row` is possible for the leaf at `place` in a file of `file_bytes`. Check it before reading or allocating
-/// anything for the row.
+/// Whether `row` is possible for the leaf at `place` in a file of `file_bytes` bytes. Check it before reading or
+/// allocating anything for the row.
 bool row_fits(const LeafRow& row, const LeafPlace& place, std::uint64_t file_bytes);
 
 /// A piece with the places of its leaves. The manifest must outlive it.
@@ -75,12 +75,13 @@ class LeafReader {
   /// Reads and decodes the compressed leaf of `row` into `raw`, and checks the raw digest. row_fits() must hold.
   /// \error kCorrupt (not a frame, or another digest; the message does not name the leaf), kFailed (I/O)
   Status read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw);
-  /// The row that matches the stored bytes; equal to `row` if the leaf is whole. row_fits() must hold. For bytes that
-  /// cannot be decoded, the raw digest differs from that of `row`. \error kFailed (I/O)
+  /// Reads the stored bytes and returns the row that describes them; it equals `row` if the leaf is undamaged.
+  /// row_fits() must hold. For bytes that cannot be decoded, the raw digest differs from that of `row`. \error kFailed
+  /// (I/O)
   Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
   /// As above, for stored bytes that are already in memory.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
-  /// Aligned memory of `bytes`, valid until the next call.
+  /// Aligned memory of `bytes` bytes, valid until the next call.
   std::span<std::byte> block(std::size_t bytes);
 
  private:
@@ -133,13 +134,13 @@ class ShardReader {
   std::string folder_;
   const Manifest& manifest_;
 
-  Mutex table_mutex_;  ///< taken before mutex_
+  Mutex table_mutex_;  ///< held while a table is read; taken before mutex_
   Mutex mutex_;
   std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
   std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
-  // Tables of open files that matched their digest; an empty one was too long to keep.
+  // Tables of open files, checked against their digests; empty: too long to keep.
   std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
-  // As many as threads that read at the same time.
+  // Readers that no thread uses; at most as many as threads have read at the same time.
   std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);
 };
 

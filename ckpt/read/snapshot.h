@@ -26,11 +26,11 @@ struct Snapshot {
   std::uint64_t leaf_elements = kDefaultLeafElements;
   DType dtype = DType::kF32;  ///< element type of parameters and slots
   Codec codec = Codec::kRaw;  ///< codec of parameters and slots; the id does not depend on it
-  bool prove = true;          ///< decode each compressed leaf and compare it before it is written
+  bool prove = true;          ///< decode each compressed leaf and compare it before it is written (LeafEncoder::prove)
   ReadBack read_back = ReadBack::kOff;
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
-  std::uint32_t parity = 0;  ///< parity files per group of files
-  std::uint64_t optimizer_step = 0;
+  std::uint32_t parity = 0;          ///< parity files per group of members; 0: none
+  std::uint64_t optimizer_step = 0;  ///< Adam's t, for all parameters
   LrSchedule lr;
   DataPosition data;
   TrainState train;

@@ -1,6 +1,6 @@
 #pragma once
-// Checks that the folder at a step's path is the checkpoint that was published there, and that all its bytes are whole.
-// An equal path does not prove an equal id, and equal ids do not prove equal bytes.
+// Checks that the folder at a step's path still has the id of the checkpoint that was published there, and that all its
+// bytes match their digests. The path does not prove the id, and the id in the manifest does not prove the bytes.
 #include <string>
 
 #include "ckpt/base/cancel.h"

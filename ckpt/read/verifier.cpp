@@ -24,19 +24,19 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::size_t kOpenTables = 64;
-constexpr std::int64_t kNamed = 10'000;  // units; further ones are only counted
+constexpr std::int64_t kNamed = 10'000;  // units that are listed; further ones are only counted
 
 // The state of one member while threads check it.
 struct Member {
   std::uint32_t index = 0;
   std::unique_ptr<ShardCheck> shard;  // null: a member with one digest of all its bytes
-  bool handed_out = false;            // none of its tasks is left to begin
+  bool handed_out = false;            // threads have taken all of its tasks
   std::uint64_t under_way = 0;
 };
 
 struct Task {
   std::shared_ptr<Member> member;
-  bool check = true;    // false: all of it is checked, and it must be finished
+  bool check = true;    // false: all of its tasks are done, and it is to be finished
   ShardCheck::Run run;  // the run of a shard; unused for other members, which are one task
 };
 
@@ -113,7 +113,7 @@ class Verifier {
     }
   }
 
-  // Returns false when nothing is left to begin.
+  // Takes the next task. Returns false if none is left.
   Result<bool> next(Task& task) {
     const MutexLock lock(mutex_);
     const Result<bool> more = next_locked(task);
@@ -138,7 +138,7 @@ class Verifier {
         }
         if (!run.ok() || !*run) {
           present_->handed_out = true;
-          if (present_->under_way > 0) continue;  // the last thread that checks it finishes it
+          if (present_->under_way > 0) continue;  // the thread that ends its last task finishes it
           task.check = false;
         }
       } else {
@@ -253,8 +253,8 @@ class Verifier {
     return hasher.digest();
   }
 
-  // If the manifest and all tables are whole, they must give the digests of tensors, components and checkpoint. If they
-  // do not, the writer made a mistake.
+  // If the manifest and all tables are undamaged, they must give the digests of tensors, components and checkpoint. If
+  // they do not, the writer made a mistake.
   Status check_sums() {
     const auto check_tensor = [&](const TensorRef& ref) -> Status {
       TITAN_RETURN_IF_ERROR(cancel_.check());
@@ -275,7 +275,7 @@ class Verifier {
       if (manifest_.parameters[i].model) TITAN_RETURN_IF_ERROR(check_tensor({i, ""}));
       for (const SlotTensor& slot : manifest_.parameters[i].slots) TITAN_RETURN_IF_ERROR(check_tensor({i, slot.name}));
       if (!report_.unreadable.empty())
-        return ok_status();  // a file that could be read before cannot be read now: it is named once
+        return ok_status();  // it could be read before and cannot be read now; it is reported already
     }
     tables_.clear();
     for (const char* name : {kModel, kOptimizer}) {
@@ -287,7 +287,7 @@ class Verifier {
     return check_id();
   }
 
-  // Readable text that cannot be parsed is damage. A file that could be read before and cannot now is an error.
+  // A text that cannot be parsed is damage. A file that could be read before and cannot be read now is an error.
   template <typename T>
   Result<std::optional<T>> load(const char* component,
                                 Result<T> (*decode)(const std::string& what, std::string_view text)) {
@@ -370,7 +370,7 @@ Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, V
   const auto bytes = read_member(fs, path, kManifestFile, kMaxManifestBytes);
   if (!bytes.ok()) return judged(bytes.status(), "manifest");
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  // A damaged version number must not be reported as a newer format.
+  // The self-digest first: a damaged version number must not be reported as a newer format.
   if (Status intact = check_self_digest(kManifestFile, text); !intact.ok()) return judged(intact, "manifest");
   auto manifest = decode_manifest(kManifestFile, text);
   if (!manifest.ok()) return judged(manifest.status(), "manifest");

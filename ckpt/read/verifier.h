@@ -22,7 +22,7 @@ struct Damage {
   std::uint64_t leaf = 0;  ///< index in the tensor, for leaves
   std::uint64_t offset = 0;  ///< offset in the file, in bytes
   std::uint64_t bytes = 0;   ///< length of the unit in bytes; for an envelope: the size of the file
-  std::string detail;
+  std::string detail;        ///< what is wrong, for users
   bool operator==(const Damage&) const = default;
 };
 
@@ -31,12 +31,12 @@ struct VerifyReport {
   std::uint64_t leaves = 0;        ///< leaves checked
   std::uint64_t bytes = 0;         ///< bytes read and checked
   std::vector<Damage> damage;      ///< in order of the manifest's files
-  std::vector<Damage> unreadable;  ///< what could not be read (media errors), and so may be whole or damaged
+  std::vector<Damage> unreadable;  ///< what could not be read (media errors), so that it may be damaged or not
   std::uint64_t not_named = 0;     ///< number of further units; `damage` and `unreadable` together have at most 10,000
-  std::string note;                ///< what could not be checked; empty for Titan checkpoints
+  std::string note;                ///< what could not be checked in a foreign checkpoint; empty for a Titan checkpoint
 };
 
-/// Called from time to time by any verifying thread, one at a time; `total` is known from the start.
+/// Gets the bytes read so far and in all. Called from time to time, by one thread at a time; `total` does not change.
 using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Reads the whole checkpoint at `path` and reports all damage. A damaged manifest is reported and ends the check.

@@ -1,5 +1,5 @@
 #pragma once
-// Checks a checkpoint against a manifest from another source.
+// Checks a checkpoint against a manifest that is not the one in its folder.
 #include "ckpt/format/manifest.h"
 #include "ckpt/read/verifier.h"
 

@@ -23,7 +23,8 @@ Result<FileEntry> write_bytes(Fs& fs, const std::string& folder, const std::vect
   return entry;
 }
 
-// The newest bytes of this process, and the tensors from which they were built.
+// Returns the bytes for `tensors`: those of the last call of this process if the tensors are equal, else newly built
+// ones.
 Result<Bytes> build_or_recall(std::vector<VirtualTensor> tensors) {
   static Mutex mutex;
   static std::vector<VirtualTensor> known;

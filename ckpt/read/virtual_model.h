@@ -26,7 +26,7 @@ inline bool came_with_model(const FileEntry& file) {
 /// The datasets for component "model" of `manifest`. \error kInvalid (no such component, or a shard that is not in
 /// model/)
 Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest);
-/// The datasets of a checkpoint that write_rank() will write, computed from its plan.
+/// The datasets of the checkpoint that write_rank() will write for `snapshot`.
 std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot);
 
 /// Creates `<folder>/model/model.h5` for component "model" of `manifest` (uses files, shapes and pieces), makes it
@@ -34,8 +34,8 @@ std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot);
 /// kFailed
 Result<FileEntry> write_virtual_model(Fs& fs, const std::string& folder, const Manifest& manifest);
 
-/// Builds the bytes of the file without I/O, in its own thread, while shards are written. Most saves of a run have the
-/// same plan, so the process keeps the newest bytes, and builds again only for a new plan.
+/// Builds the bytes of the file without I/O, in its own thread, while shards are written. Most saves of a run give the
+/// same bytes, so the process keeps the newest ones, and builds them again only if the datasets differ.
 class VirtualModelBuild {
  public:
   explicit VirtualModelBuild(const Snapshot& snapshot);

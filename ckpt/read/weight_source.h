@@ -17,13 +17,15 @@ namespace titan::ckpt {
 
 class Fs;
 
+/// One parameter of a WeightSource.
 struct WeightInfo {
   std::string name;  ///< Titan's name of the parameter
   DType dtype = DType::kF32;
   std::vector<std::uint64_t> shape;
-  std::string in_file{};  ///< what a foreign file calls the tensor that it is, or is a part of; "" for ours
+  std::string in_file{};  ///< CheckpointReader::name_in_file()
 };
 
+/// The weights of one checkpoint.
 class WeightSource {
  public:
   /// All parameters of `reader` must have weights. `id` is the value of id().
@@ -32,8 +34,8 @@ class WeightSource {
   const std::vector<WeightInfo>& tensors() const { return tensors_; }
   /// The path of the checkpoint, for messages.
   const std::string& path() const { return reader_.path(); }
-  /// The id in hex. Of a Titan checkpoint: equal ids mean equal bits. Of a foreign one: equal names, types, shapes and
-  /// first 4096 elements of each tensor.
+  /// The id in hex. Equal ids of Titan checkpoints mean equal bits. Equal ids of foreign ones mean equal names, types
+  /// and shapes of the tensors, and equal first 4096 elements of each.
   const std::string& id() const { return id_; }
   /// Step at which the weights were saved; 0 if the format does not record it.
   std::uint64_t step() const { return reader_.manifest().step; }
@@ -42,7 +44,7 @@ class WeightSource {
   /// The files that came with the model, and the reasons why others are not copied.
   std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
   std::vector<std::string> model_file_notes() const { return reader_.model_file_notes(); }
-  /// Names of tensors in the files of a foreign checkpoint that tensors() lacks.
+  /// Names of tensors in the files of a foreign checkpoint that are not in tensors().
   std::vector<std::string> left_out() const { return reader_.left_out(); }
   /// The checkpoint's configuration rows "model.*" (key -> TOML text), sorted.
   Settings model_config() const;

@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kMarkLimit = 256;
 constexpr std::size_t kNameDigits = 16;
 
-// The mark in the folder of steps; "" if there is none.
+// The digits in the file kNearMark of the folder of steps; "" if there is no such file.
 Result<std::string> read_mark(Fs& fs, const std::string& checkpoint_dir) {
   const std::string path = join_path(checkpoint_dir, kNearMark);
   const auto bytes = read_file(fs, path, kMarkLimit);

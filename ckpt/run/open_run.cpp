@@ -21,7 +21,7 @@ Status may_make_names(Fs& fs, const std::string& path) {
   if (!real.ok()) return failed(path + " leads nowhere").with_hint(denied_hint(real.status().error, path, "open"));
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(*real));
   if (info.type != FileType::kDirectory) return invalid(path + " is a file: expected a folder");
-  // Not `real`: an error must name the path as typed.
+  // By the path as typed, not by `real`: an error must name it.
   return fs.may_write(path);
 }
 
@@ -29,7 +29,7 @@ Status may_make_names(Fs& fs, const std::string& path) {
 
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
   OpenRun run;
-  // The error names the folder as typed; a path inside it would mean nothing to the user.
+  // The error names the folder as typed; the user does not know a path inside it.
   const Status made = as_wrong_path(make_dirs(fs, run_dir), run_dir);
   TITAN_RETURN_IF_ERROR(naming(made, "the run folder " + run_dir + " cannot be made"));
   TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, checkpoint_dir), "the run folder " + run_dir + " cannot be used"));
@@ -43,7 +43,7 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
 }
 
 std::string nearest_there(Fs& fs, std::string path) {
-  // A dangling link exists as a name: nothing can be created in its place.
+  // A link whose target does not exist still occupies the name.
   while (!fs.real_path(path).ok() && !fs.stat(path).ok() && parent_path(path) != path) path = parent_path(path);
   return path;
 }

@@ -21,7 +21,7 @@ struct OpenRun {
 /// that Titan needs, I/O)
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
-/// Checks for obstacles that would make open_run fail, without locking or writing: missing rights, and held locks.
+/// Checks for what would make open_run() fail, without locking or writing: missing rights, and held locks.
 /// \error kFailed, kLocked
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 

@@ -18,7 +18,7 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr unsigned kDeepest = 32;  // folders in folders; a deeper one is called foreign itself
+constexpr unsigned kDeepest = 32;  // levels of folders that are searched; a deeper folder counts as a file of a user
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -28,7 +28,7 @@ Names member_names(const Manifest& manifest) {
   return names;
 }
 
-/// Files of ours that are no members.
+/// Files of Titan that are not members.
 bool is_mark(std::string_view path) {
   const bool parity = path.starts_with("parity/parity-") && path.ends_with(".bin");
   const bool leftover = path.starts_with(std::string(kSignatureFile) + ".tmp-");  // of a `sign` that was killed
@@ -45,8 +45,8 @@ bool is_shard_of(std::string_view component, std::string_view path) {
   return number && shard_path(component, *number) == path;
 }
 
-/// Whether the name alone says that a file is ours. So most steps are deleted without their manifest, and what is left
-/// of a step whose manifest is damaged is deleted too.
+/// Whether the name alone shows that Titan wrote the file. So most steps can be deleted without reading their manifest,
+/// and so can steps whose manifest is damaged.
 bool has_our_name(std::string_view path) {
   if (is_mark(path) || path == kVirtualModel || is_shard_of(kModel, path) || is_shard_of(kOptimizer, path)) return true;
   for (const char* component : {kLrScheduler, kDataloader, kTrainState})
@@ -80,18 +80,18 @@ class OwnFiles {
   const Names members_;
 };
 
-/// The content of a folder that goes.
+/// The content of a folder that is to be removed.
 class GoingStep {
  public:
   GoingStep(Fs& fs, const std::string& folder) : fs_(fs), folder_(folder) { look("", 0); }
 
   const std::vector<std::string>& users() const { return users_; }
-  /// The first failure of all.
+  /// The first failure so far.
   const Status& status() const { return first_; }
 
   /// Returns whether anything was moved.
   bool keep(const std::string& kept, const CancelToken& cancel) {
-    std::set<std::string> folders;  // that got a name
+    std::set<std::string> folders;  // in which a name was created
     for (const std::string& path : users_) {
       Status moved = cancel.check();
       if (!moved.ok()) {
@@ -111,7 +111,7 @@ class GoingStep {
     return !folders.empty();
   }
 
-  /// The manifest goes last: until then a deletion that was interrupted finds in it which of the rest are members.
+  /// Removes the manifest last: after an interruption it still tells which of the remaining files are members.
   void remove(const CancelToken& cancel) {
     const auto file = [&](const std::string& path) {
       const Status stop = cancel.check();
@@ -151,7 +151,7 @@ class GoingStep {
     return members_->contains(path);
   }
 
-  // What another process has removed meanwhile is no failure.
+  // Records the first failure. A file that another process has removed meanwhile is none.
   void note(const Status& status) {
     if (first_.ok() && !status.ok() && status.code != Code::kNotFound) first_ = status;
   }

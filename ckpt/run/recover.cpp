@@ -18,7 +18,7 @@ bool is_rewrite(const DirEntry& entry) {
          entry.name.ends_with(kRewriteSuffix);
 }
 
-// Whether `path` exists. \error if that cannot be found out
+// Whether `path` exists. \error that of stat(), if it is unknown
 Result<bool> is_there(Fs& fs, const std::string& path) {
   const Result<FileInfo> info = fs.stat(path);
   if (info.ok()) return true;
@@ -26,8 +26,8 @@ Result<bool> is_there(Fs& fs, const std::string& path) {
   return info.status();
 }
 
-// Takes the lock of the rewrite of `dst`, which proves that its tool is dead. Null if the tool is alive (`alive`), or
-// if it died before it made a lock file; this function does not make one.
+// Takes the lock of the rewrite of `dst`, which proves that its tool is dead. Returns null if the tool is alive (sets
+// `alive`), or if there is no lock file because it died early; this function does not make one.
 Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& dst, bool* alive) {
   *alive = false;
   TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, rewrite_lock(dst)));
@@ -44,8 +44,8 @@ Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& d
   return std::unique_ptr<NoteLock>();
 }
 
-// Recovers one rewrite, and with `clean` removes its folder. The lock file is removed last: the folder belongs to this
-// process as long as the lock has a name.
+// Recovers one rewrite, and with `clean` removes its folder. The lock file is removed last: as long as it exists, the
+// folder belongs to this process.
 Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<std::string>* restored) {
   bool alive = false;
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, lock_of_dead_tool(fs, dst, &alive));
@@ -62,7 +62,8 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
   if (lock) lock->stop_beating();
   const Status removed = remove_tree(fs, dst + kRewriteSuffix);
   if (removed.ok() || !lock) return removed;
-  // NFS keeps a name for the lock until it is closed. Another tool may have started, so remove only an empty folder.
+  // NFS keeps a removed file under another name while it is open. Another tool may have started, so only an empty
+  // folder is removed.
   lock.reset();
   return fs.remove_dir(dst + kRewriteSuffix).ok() ? ok_status() : removed;
 }
@@ -86,7 +87,7 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
     const std::string path = join_path(folder, entry.name);
     Status status;
     if (is_rewrite(entry)) {
-      // A temporary that does not belong to a step is left to the next tool that makes the same DST.
+      // If DST is not a step, the next tool that makes the same DST cleans up.
       const std::string dst = path.substr(0, path.size() - std::string_view(kRewriteSuffix).size());
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {

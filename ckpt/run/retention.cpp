@@ -15,7 +15,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Whether the verdict comes from this process reading or writing the step, not only from a check of its structure.
+// Whether this process read or wrote the step, and did not only check its manifest and sizes.
 bool trusted(Verdict verdict) { return verdict == Verdict::kProved || verdict == Verdict::kSaved; }
 
 bool counts(Verdict verdict) { return trusted(verdict) || verdict == Verdict::kWhole; }
@@ -47,7 +47,7 @@ std::optional<FileInfo> file_at(Fs& fs, const std::string& path) {
   return file;
 }
 
-// Among equal losses the newer step wins.
+// The `count` steps with the lowest loss; of equal losses the newer step.
 std::set<std::uint64_t> best_of(const std::vector<RetainedStep>& steps, std::uint64_t count) {
   std::vector<std::pair<double, std::uint64_t>> judged;
   for (const RetainedStep& step : steps)
@@ -78,7 +78,8 @@ std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps
   return expired;
 }
 
-// A saved step of which only some leaves were read back may turn out damaged. With two of them, one is left then.
+// A saved step of which only some leaves were read back may be damaged. If there are two such steps, the other one is
+// left.
 std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& steps,
                                            const std::vector<std::uint64_t>& expired) {
   if (expired.empty()) return std::nullopt;
@@ -195,8 +196,8 @@ Verdict Retention::learn(std::uint64_t step, const Known& before, Known seen) {
   return now.verdict;
 }
 
-// The manifest file shows whether the step is still the one that was judged. If the file was replaced, the step is
-// judged again: another id means another checkpoint; the same id means a copy that was not verified.
+// The verdict on a step. If its manifest is still the file that was checked, the old verdict holds. Otherwise the step
+// is checked again: another id means another checkpoint; the same id means a copy that was not verified.
 Verdict Retention::verdict_of(std::uint64_t step) {
   const Known before = known(step);
   if (before.verdict == Verdict::kDamaged) return before.verdict;
@@ -224,13 +225,13 @@ Verdict Retention::verdict_of(std::uint64_t step) {
   return learn(step, before, std::move(seen));
 }
 
-// Whether the step at its path is still the one that was judged last.
+// Whether the manifest of the step is still the file that was checked last.
 bool Retention::unchanged(std::uint64_t step) {
   const std::optional<FileInfo> file = known(step).manifest;
   return file && file == file_at(fs_, join_path(path_of(step), kManifestFile));
 }
 
-// Reads every byte of a saved step. Returns false if that shows neither that it is whole nor that it is damaged.
+// Reads every byte of a saved step. Returns false if it could not be found out whether the step is damaged.
 bool Retention::prove(std::uint64_t step) {
   const Known before = known(step);
   const Result<Digest> id = prove_step(fs_, path_of(step), CancelToken(stop_), 1);
@@ -244,8 +245,8 @@ bool Retention::prove(std::uint64_t step) {
   return judged;
 }
 
-// Returns the steps, newest first. Each step is judged once; later passes check only its name, its pin, and whether its
-// manifest is the same file.
+// Returns the steps, newest first. Each step is checked once; later passes look only at its name, its pin, and whether
+// its manifest is the same file.
 std::vector<RetainedStep> Retention::look() {
   std::vector<RetainedStep> steps;
   const Result<std::vector<DirEntry>> entries = fs_.list(options_.folder);
@@ -254,7 +255,7 @@ std::vector<RetainedStep> Retention::look() {
     return steps;
   }
   Status synced;
-  // An earlier deletion renamed its step to this trash. The name must be durable before the files are removed.
+  // Trash is a step that an earlier deletion renamed. The rename must be durable before the files are removed.
   if (std::any_of(entries->begin(), entries->end(), is_trash)) synced = fs_.sync_dir(options_.folder);
   if (!synced.ok()) options_.problem("cannot remove what an earlier deletion left: " + one_line(synced));
   for (const DirEntry& entry : *entries) {
@@ -287,8 +288,8 @@ void Retention::pass() {
     if (options_.still_ours) {
       if (const Status ours = options_.still_ours(); !ours.ok()) return options_.problem(one_line(ours));
     }
-    // During earlier deletions, somebody may have pinned this step, or replaced it or the step that stays. The next
-    // pass checks again.
+    // Deletions take long: meanwhile this step may have been pinned, or it or the newest kept step replaced. The next
+    // pass then decides again.
     if (!unchanged(stays->step)) return;
     if (is_pinned(fs_, path_of(step)) || !unchanged(step)) continue;
     if (options_.in_use && options_.in_use(step)) {

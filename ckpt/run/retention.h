@@ -18,14 +18,15 @@ namespace titan::ckpt {
 
 /// What this process knows about a step, from its own checks.
 enum class Verdict {
-  kUnknown,  ///< not checked yet, or the check failed for now
+  kUnknown,  ///< not checked yet, or the check failed for a reason that may pass
   kProved,   ///< this process read every byte, and all matched: while loading, or after it wrote the step
   kSaved,    ///< this process published it, and read back what checkpoint.verify_after_write asks for
   kWhole,    ///< the manifest and the sizes of members are right, and it has everything that a resume needs
-  kPartial,  ///< valid, but no resume can start from it (weights only)
-  kDamaged,  ///< found damaged by its structure or while loading, or replaced by another checkpoint
+  kPartial,  ///< valid, but it lacks a component that a resume needs (for example weights only)
+  kDamaged,  ///< damage was found in manifest or sizes or while loading; or it was replaced by another checkpoint
 };
 
+/// One step, as the rules see it.
 struct RetainedStep {
   std::uint64_t step = 0;
   Verdict verdict = Verdict::kUnknown;
@@ -36,7 +37,7 @@ struct RetainedStep {
 struct RetentionRules {
   std::uint64_t keep_latest = 0;  ///< number of newest steps to keep; 0: keep all
   std::uint64_t keep_every = 0;   ///< keep steps that are multiples of this; 0: no such rule
-  std::uint64_t keep_best = 0;    ///< number of steps with the lowest loss to keep; 0: no such rule
+  std::uint64_t keep_best = 0;    ///< number of steps with the lowest validation loss to keep; 0: no such rule
 };
 
 /// The steps to delete, oldest first, so that the newest `keep_latest` of the proved, saved and whole steps remain.
@@ -53,28 +54,29 @@ std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& step
 struct RetentionOptions {
   std::string folder;  ///< the folder that holds the steps
   RetentionRules rules;
-  std::function<Status()> still_ours;  ///< asked before each deletion; not ok: nothing more is deleted
-  /// called by the thread after a deletion; `kept` as in delete_step()
+  std::function<Status()> still_ours;  ///< called before each deletion; not ok (lock lost): nothing more is deleted
+  /// Called by the thread after a deletion; `kept` as in delete_step().
   std::function<void(const std::string& name, const std::string& kept)> deleted;
-  std::function<void(const std::string& problem)> problem;  ///< called by the thread; no such problem ends a run
-  std::function<bool(std::uint64_t step)> in_use = {};      ///< true: being read, a later pass deletes it; may be empty
+  std::function<void(const std::string& problem)> problem;  ///< called by the thread; the run continues
+  /// True: the step is being read, so a later pass deletes it. May be empty.
+  std::function<bool(std::uint64_t step)> in_use = {};
 };
 
 /// Deletes expired steps of one run in its own thread. Call its functions from one other thread only.
 class Retention {
  public:
   Retention(Fs& fs, RetentionOptions options);
-  /// Stops after the file that is being deleted, or in the middle of a read; the next start removes leftovers.
+  /// Stops after the file that is being deleted, or within a read; the next start deletes the rest.
   ~Retention();
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
 
-  /// Records what loading `step` has shown. `id` is the id of the loaded checkpoint.
+  /// Records what this process found when it loaded `step`. `id` is the id of the loaded checkpoint.
   void judge(std::uint64_t step, Verdict verdict, std::optional<Digest> id = std::nullopt);
-  /// Records the validation loss after a step; that step need not be saved.
+  /// Records the validation loss after `step`, which need not be saved.
   void validated(std::uint64_t step, double loss);
-  /// Records that this process published `step` as checkpoint `id`; `read_whole` as in Published. Starts a pass over
-  /// the folder and returns at once.
+  /// Records that this process published `step` as checkpoint `id`; `read_whole` as in Published. Makes the thread
+  /// start a pass() and returns at once.
   void saved(std::uint64_t step, const Digest& id, bool read_whole);
   /// True while a pass is running or requested.
   bool busy();

@@ -1,5 +1,5 @@
 #pragma once
-// How a start checks the steps of a run: by opening each with the reader, and by the digests of its JSON components.
+// The check of a start for the steps of a run: CheckpointReader::open, and the digests of the JSON components.
 #include <string>
 
 #include "ckpt/read/reader.h"
@@ -11,10 +11,10 @@ namespace titan::ckpt {
 /// digests of the JSON members. Leaves are not read. \error as CheckpointReader::open
 Result<Manifest> look_at_step(Fs& fs, const std::string& path);
 
-/// Checks a step of list_steps(), once. Its manifest and JSON components are checked for either `look`.
+/// Checks a step of list_steps(), unless it was checked before. `look` says whether members are checked, too.
 void judge_step(Fs& fs, StepEntry& entry, Look look = Look::kMembers);
 
-/// Lists `checkpoint_dir` and checks each step with look_at_step(). A missing folder gives an empty scan.
+/// Lists `checkpoint_dir` and checks each step as look_at_step() does. A missing folder gives an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
 
 /// Opens a checkpoint after the checks of `look`. \error as CheckpointReader::open

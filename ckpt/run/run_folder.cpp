@@ -17,14 +17,14 @@ namespace {
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kDamagedPrefix = ".damaged-";
 
-/// "latest" and its temporary (Titan itself does not read them), the lock of a folder of steps without a run, and the
-/// mark of a run with a near folder.
+/// Files that Titan writes next to the steps: "latest" and its temporary (Titan itself does not read them), the lock of
+/// the folder, and the file kNearMark.
 bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == kLatestTemporary ||
                                            entry.name == kRunLockFile || entry.name == kNearMark);
 }
 
-/// select_resume over a list of steps; `judge` is called for each step first.
+/// select_resume() over a list of steps; calls `judge` for each step before it looks at it.
 template <typename Steps, typename Judge>
 ResumeChoice choose(Steps& steps, const Judge& judge) {
   ResumeChoice choice;
@@ -65,7 +65,7 @@ Result<std::string> follow_step(Fs& fs, const std::string& path) {
   return nowhere;
 }
 
-// A step name, '-' and an id. Any other name is foreign.
+// Whether the text is a step name, '-' and an id.
 static bool is_step_and_id(std::string_view text) {
   const std::size_t dash = text.rfind('-');
   return dash != std::string_view::npos && dash + 1 < text.size() && parse_step_name(text.substr(0, dash));
@@ -145,13 +145,13 @@ void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
   }
 }
 
-// The step of whose rewrite `name` is the temporary.
+// The step DST if `name` is "<DST>.tmp-rewrite", the temporary folder of its rewrite.
 static std::optional<std::uint64_t> rewritten_step(std::string_view name) {
   if (!name.ends_with(kRewriteSuffix)) return std::nullopt;
   return parse_step_name(name.substr(0, name.size() - std::string_view(kRewriteSuffix).size()));
 }
 
-// Removes steps that interrupted tools had moved aside from the list of leftovers: those folders still hold them.
+// Removes from the list of leftovers the folders that hold steps which interrupted rewrites had moved aside.
 static Status find_moved_aside(Fs& fs, const std::string& checkpoint_dir, RunScan& scan) {
   std::vector<std::string> rest;
   for (std::string& name : scan.leftovers) {

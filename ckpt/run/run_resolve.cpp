@@ -42,8 +42,8 @@ Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vect
       return step.path;
     }
     const Status& why = manifest.status();
-    // The step may be of a newer version, or only temporarily unreadable. The user may mean this step, so an older step
-    // must not replace it.
+    // The step may be of a newer format, or only temporarily unreadable. The user may mean this step, so no older one
+    // is returned instead.
     if (why.code != Code::kCorrupt && why.code != Code::kNotFound) return why;
     none.causes.push_back(step_name(step.step) + ": " + why.message);
   }
@@ -128,7 +128,7 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
     if (manifest.code != Code::kNotFound) return manifest;
     Result<std::string> dir = resolve_run(fs, spec);
     if (!dir.ok() && dir.status().code != Code::kNotFound && is_folder(fs, spec)) return dir.status();
-    if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will report the error
+    if (!dir.ok()) return spec;  // perhaps of another format, whose reader will report the error
     TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, *dir));
     return not_found(spec + " is a run folder, not a checkpoint: " + describe(scan.steps))
         .with_hint("name a step: " + spec + "@latest");

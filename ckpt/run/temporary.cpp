@@ -50,7 +50,7 @@ Temporary::~Temporary() {
   try {
     (void)remove();
   } catch (const std::bad_alloc&) {
-    // Without memory nothing can be removed. The program still reports its error, and the next tool cleans up.
+    // Out of memory: nothing is removed. The next tool cleans up.
   }
 }
 
@@ -58,19 +58,19 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
   std::unique_ptr<Temporary> temporary(new Temporary(fs, dst));
   temporary->keep();  // the folder has nothing of this process yet
   Result<std::unique_ptr<NoteLock>> lock = lock_folder(fs, temporary->folder_, dst);
-  // The message names DST, since nobody typed the name of the temporary.
+  // The message names DST, because the user does not know the temporary folder.
   if (lock.status().code == Code::kFailed) return lock.status().wrapped(dst + " cannot be made");
   if (!lock.ok()) return lock.status();
   temporary->lock_ = std::move(*lock);
   const Status cleared = temporary->clear();
-  // A checkpoint that could not be moved back, or that may be the only whole one, stays for the next tool.
+  // If the old checkpoint could not be moved back, or may be the only undamaged one, it stays for the next tool.
   const auto holds = [&](const std::string& path) { return fs.stat(path).status().code != Code::kNotFound; };
   temporary->kept_ = !cleared.ok() && (holds(temporary->aside_) || holds(join_path(temporary->fresh_, kManifestFile)));
   TITAN_RETURN_IF_ERROR(cleared);
   return temporary;
 }
 
-// Until DST exists and is whole, the checkpoint that was moved aside may be the only copy.
+// Until DST exists and is undamaged, the checkpoint that was moved aside may be the only copy.
 Status Temporary::clear() {
   TITAN_RETURN_IF_ERROR(put_back(fs_, dst_));
   const bool empty =
@@ -85,7 +85,7 @@ Status Temporary::clear() {
   return remove_tree(fs_, fresh_, cancel);
 }
 
-// The lock file is removed last: the folder belongs to this process as long as the lock has a name.
+// The lock file is removed last: as long as it exists, the folder belongs to this process.
 std::vector<std::string> Temporary::remove() {
   kept_ = true;
   std::vector<std::string> failures;
@@ -97,7 +97,7 @@ std::vector<std::string> Temporary::remove() {
   }
   Status removed = fs_.remove_dir(folder_);
   lock_.reset();
-  // NFS keeps a name for the lock until it is closed.
+  // NFS keeps a removed file under another name while it is open, so the folder can be removed only now.
   if (!removed.ok() && removed.code != Code::kNotFound) removed = fs_.remove_dir(folder_);
   if (!removed.ok() && removed.code != Code::kNotFound) failures.push_back(removed.message);
   return failures;

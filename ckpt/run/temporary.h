@@ -10,8 +10,8 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// The folder `<DST>.tmp-rewrite`. Its name depends on DST alone, so the holder of the lock in it owns the folder, and
-/// anything else in it was left by a dead tool. A run removes it like the temporary of a save.
+/// The folder `<DST>.tmp-rewrite`. Its name depends only on DST, so the process that has the lock in it owns the
+/// folder, and all else in it was left by a dead tool. A run removes such a folder like the temporary folder of a save.
 class Temporary {
  public:
   /// Creates the folder and takes its lock. Moves a checkpoint that a dead tool had moved aside back to DST, and
@@ -27,10 +27,8 @@ class Temporary {
   Status still_ours() const { return lock_->still_ours(); }
 
   const std::string& fresh() const { return fresh_; }  ///< path at which DST is built; does not exist at first
-  const std::string& aside() const {
-    return aside_;
-  }  ///< path to which a replaced DST may be moved; does not exist at
-     ///< first
+  /// Path to which a replaced DST may be moved; does not exist at first.
+  const std::string& aside() const { return aside_; }
   /// After this call the destructor does not remove the folder.
   void keep() { kept_ = true; }
   /// Removes the folder with its content, and returns what could not be removed. Removes nothing if another tool has

@@ -1,6 +1,6 @@
 #pragma once
-// The end of a save: from receipts to a published step. FORMAT.md, "Commit protocol", has the order of syncs and
-// renames: writer.h does step 2, sync_and_publish.h does steps 3 to 5.
+// The end of a save: from the receipts of the ranks (receipt.h) to a published step. FORMAT.md, "Commit protocol", has
+// the order of syncs and renames: writer.h does steps 1 and 2, this file and sync_and_publish.h do steps 3 to 5.
 #include <string>
 #include <vector>
 
@@ -13,8 +13,8 @@ namespace titan::ckpt {
 /// Checks that the receipts cover every leaf exactly once, writes the JSON components and the manifest, reads data back
 /// as `snapshot.read_back` asks, and publishes the step: a rename that never replaces, and a sync of the parent. An
 /// existing folder with the step's name is moved aside first, see publish().
-/// \error kFailed (a leaf is missing or appears twice, named in the message; the store returns other bytes than were
-/// written; I/O errors), kIncompatible (a step of a newer format has the name). If only the last sync of
+/// \error kFailed (a leaf is missing or appears twice: the message names it; the store returns other bytes than were
+/// written; I/O errors), kIncompatible (a step of a newer format has this name). If only the last sync of
 /// `checkpoint_dir` fails, the complete step may already be visible.
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                               const Snapshot& snapshot, const std::vector<RankReceipt>& receipts,

@@ -1,5 +1,5 @@
 #pragma once
-// Writes the tensors of one component as a single shard, for checkpoints that one process makes.
+// Writes the tensors of one component as a single shard, for checkpoints that a single process makes.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,8 +20,7 @@ using ElementProvider = std::function<Result<std::span<const std::byte>>(std::si
 
 /// Writes `<folder>/<component>/shard-00000.h5` with the tensors `refs`, in this order. `manifest` must list these
 /// tensors with dtype and chunk, without pieces; the call adds pieces, digests and the component's entry. The
-/// component's
-/// folder must exist; its names are not synced. \error kFailed, the errors of `elements`
+/// component's folder must exist; the call does not sync it. \error kFailed, the errors of `elements`
 Status write_component(Fs& fs, const std::string& folder, const char* component, const std::vector<TensorRef>& refs,
                        const ElementProvider& elements, Manifest& manifest, unsigned threads);
 

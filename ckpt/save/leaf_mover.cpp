@@ -13,7 +13,7 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint64_t kReadThrough = std::uint64_t{64} << 10;  // a gap up to this size is read, not skipped
+constexpr std::uint64_t kReadThrough = std::uint64_t{64} << 10;  // gaps of up to this many bytes are read, not skipped
 
 /// A leaf on its way from the source to a new shard.
 struct Travelling {
@@ -137,7 +137,7 @@ class Group {
     return batch;
   }
 
-  // Among several failures, the first one in the order of the source is reported.
+  // Of several failures, the first one in the order of the source is reported.
   void fail_locked(std::size_t at, Status status) TITAN_REQUIRES(mutex_) {
     stopped_ = true;
     if (error_.ok() || at < error_at_) {
@@ -153,7 +153,7 @@ class Group {
     });
     if (status.ok()) return;
     const MutexLock lock(mutex_);
-    fail_locked(leaves_.size(), std::move(status));  // ranks after a failure that names a leaf, which says more
+    fail_locked(leaves_.size(), std::move(status));  // comes after failures that name a leaf
   }
 
   void work() {
@@ -213,7 +213,7 @@ class Group {
     return ok_status();
   }
 
-  // The end of the leaves from `first` on that are neighbours in both files, so that one write is enough for them.
+  // The end of the leaves from `first` on that are adjacent in both files, so that one write is enough for them.
   std::size_t run_of(std::size_t first, std::size_t end) const {
     std::size_t next = first + 1;
     if (leaves_[first].decode) return next;

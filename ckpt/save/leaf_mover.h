@@ -1,6 +1,6 @@
 #pragma once
-// Moves stored leaves from the shards of one checkpoint into new shards, in the order of the source, with positioned
-// reads of several MiB, on several threads. Checks each leaf. Decodes a leaf only if its codec changes.
+// Moves stored leaves from the shards of one checkpoint into new shards on several threads, in the order of the source,
+// with positioned reads of several MiB. Checks the digest of each leaf. Decodes a leaf only if its codec changes.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,10 +18,11 @@ struct MoveHooks {
   std::function<void(std::uint64_t raw_bytes)> advanced;  ///< gets the bytes moved since its last call
 };
 
+/// What was moved: leaves, calls of read, and leaves whose codec changed.
 struct MoveCounts {
   std::uint64_t leaves = 0, raw_bytes = 0;
   std::uint64_t reads = 0, read_bytes = 0;
-  std::uint64_t decoded = 0, encoded = 0;  ///< numbers of leaves
+  std::uint64_t decoded = 0, encoded = 0;  ///< leaves decompressed, leaves compressed
 };
 
 /// Writes the shards of one group of files (MovePlan::groups) at the same time.
@@ -30,7 +31,8 @@ class LeafMover {
   LeafMover(Fs& fs, ShardReader& source, const MovePlan& plan, const MoveHooks& hooks)
       : fs_(fs), source_(source), plan_(plan), hooks_(hooks) {}
 
-  /// Writes `files` below `folder` and returns the written shards in the same order. No file may have leaves to encode.
+  /// Writes `files` below `folder` and returns the written shards in the same order. No file may have leaves to encode:
+  /// write_resharded() writes such files with write_shard().
   /// \error kCorrupt (names the leaf), kFailed, the errors of the hooks
   Result<std::vector<WrittenShard>> run(const std::string& folder, std::span<const ReshardFile> files,
                                         MoveCounts& counts);

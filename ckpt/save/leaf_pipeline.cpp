@@ -49,14 +49,14 @@ class Ring {
 
   bool has_threads() const { return !threads_.empty(); }
 
-  // The scratch of a slot, to fetch a leaf into; empty after an error.
+  // Waits for a free slot of the ring and returns its buffer, to fetch a leaf into; empty after an error.
   std::span<std::byte> next_scratch() {
     MutexLock lock(mutex_);
     while (free_.empty() && status_.ok()) changed_.wait(lock);
     return status_.ok() ? free_.front()->scratch.all() : std::span<std::byte>();
   }
 
-  // Gives the leaf in the present slot to the threads. It is copied unless it was fetched into the scratch.
+  // Passes the leaf to the threads, in the slot of the last call. Copies it into the slot's buffer unless it is there.
   void push(FetchedLeaf leaf) {
     Slot* slot = free_front();
     if (leaf.raw.data() != slot->scratch.all().data()) {

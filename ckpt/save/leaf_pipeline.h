@@ -1,5 +1,5 @@
 #pragma once
-// One thread fetches leaves in order and several threads store them: the bounded ring of buffers of write_shard().
+// The bounded ring of buffers of write_shard(): one thread fetches leaves in order, several threads store them.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,8 +29,9 @@ class Turnstile;
 
 /// Calls `fetch` in this thread for every leaf of `pieces` in order, and `store` for each leaf in `threads` threads, or
 /// fewer if the system cannot start them. With 1 thread, this thread also stores, and leaves are not copied. Returns
-/// when all leaves are stored, or after the first error, which also stops `turnstile` so that no `store` waits forever.
-/// `path` names the file in messages. \error kFailed (a leaf of the wrong size), the errors of `fetch` and `store`
+/// when all leaves are stored, or after the first error, which also stops `turnstile`, so that no `store` waits in it
+/// forever. `path` names the file in messages. \error kFailed (a leaf of the wrong size), the errors of `fetch` and
+/// `store`
 Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch,
                          const LeafStore& store, unsigned threads, Turnstile& turnstile);
 

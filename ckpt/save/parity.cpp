@@ -15,17 +15,18 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint64_t kStripe = std::uint64_t{1} << 20;  // bytes of each member per step of the work
+constexpr std::uint64_t kStripe = std::uint64_t{1} << 20;  // bytes of each member that are processed at a time
 constexpr unsigned kStripesAtOnce = 4;                     // each in its own thread
 
-/// A member that is read, or the parity in a parity file. Bytes after its end count as zeros.
+/// A file that is read: a member, or the parity in a parity file. Bytes after its end count as zeros.
 struct Source {
   std::unique_ptr<File> file;
   std::uint64_t begin = 0, bytes = 0;
   std::vector<std::uint8_t> factors;  ///< one for each sum
 };
 
-/// Computes `sums` sums of the sources times their factors, stripe by stripe in order; `put` gets each sum of a stripe.
+/// Computes `sums` sums of the sources times their factors, in order of stripes of kStripe bytes. `put` gets each sum
+/// of each stripe.
 Status sum_up(const std::vector<Source>& sources, std::size_t sums, std::uint64_t length, const ParityHooks& hooks,
               const std::function<Status(std::size_t sum, std::uint64_t at, std::span<const std::byte>)>& put) {
   struct Stripe {
@@ -104,7 +105,7 @@ class ParityFile {
   std::uint64_t at_ = 0;
 };
 
-/// The header and manifest of a parity file whose bytes are all whole; empty if they are not, or it is another file.
+/// The header and the manifest in a parity file; empty if it is damaged or another kind of file.
 struct WholeParity {
   ParityHeader header;
   std::string manifest;
@@ -157,7 +158,7 @@ Status rebuild_group(Fs& fs, const std::string& folder, const ParityFound& found
   }
   const std::optional<GaloisMatrix> inverse = galois_inverse(std::move(matrix));
   if (!inverse) return failed("parity files that cannot be solved");
-  // Each lost member is a sum of the parity files and of the members that exist.
+  // Each lost member is a weighted sum of the parity files and of the members that exist.
   std::vector<Source> sources;
   for (std::uint32_t member = group.first; member < group.end; ++member) {
     if (std::find(lost.begin(), lost.end(), member) != lost.end()) continue;
@@ -241,7 +242,7 @@ Result<ParityFound> find_parity(Fs& fs, const std::string& folder, const std::op
     TITAN_ASSIGN_OR_RETURN(std::optional<WholeParity> one, read_parity(fs, folder, "parity/" + entry.name, hooks));
     if (!one || "parity/" + entry.name != parity_path(one->header.number())) continue;
     if (text.empty()) text = one->manifest;
-    if (one->manifest != text) continue;  // of another state of this folder
+    if (one->manifest != text) continue;  // made for another state of the folder
     if (!found.manifest) {
       Result<Manifest> manifest = decode_manifest(folder + "/parity/" + entry.name, text);
       if (!manifest.ok()) continue;

@@ -15,13 +15,14 @@ namespace titan::ckpt {
 
 class Fs;
 
+/// Functions that the work below calls.
 struct ParityHooks {
-  std::function<Status()> check;  ///< called from time to time; not ok ends the work: a stop, or a lost lock
+  std::function<Status()> check;  ///< called from time to time; not ok (stop request, lock lost) ends the work
   std::function<void(std::uint64_t bytes)> advanced;  ///< gets the number of bytes of members that were read
 };
 
 /// Writes `rows` parity files per group of `manifest`, which has none yet, into `folder` (which holds the members), and
-/// adds them to `manifest`. The files are durable; the names in `parity/` are not. \error kFailed, those of the hooks
+/// adds them to `manifest`. Syncs the files, but not the folder `parity/`. \error kFailed, those of the hooks
 Status write_parity(Fs& fs, const std::string& folder, std::uint32_t rows, Manifest& manifest,
                     const ParityHooks& hooks = {});
 
@@ -32,9 +33,9 @@ struct ParityFound {
   std::uint32_t rows = 0;
   std::set<std::uint32_t> whole;  ///< numbers of the undamaged parity files
 };
-/// Reads every byte of the parity files. Returns the whole ones that contain `wanted`, a manifest without parity files.
-/// If `wanted` is empty, returns those that contain the same manifest as the first whole one. \error kFailed, those of
-/// the hooks
+/// Reads every byte of the parity files. Returns the undamaged ones that contain `wanted`, a manifest without parity
+/// files. If `wanted` is empty, returns those that contain the same manifest as the first undamaged one.
+/// \error kFailed, those of the hooks
 Result<ParityFound> find_parity(Fs& fs, const std::string& folder, const std::optional<Manifest>& wanted,
                                 const ParityHooks& hooks = {});
 

@@ -17,7 +17,8 @@ namespace {
 constexpr std::uint64_t kOneIn = 100;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
-// Uses errno EIO, because a later save may succeed, as after any other error of the store.
+// The error has errno EIO, so that the run continues as after other errors of the store (Status::store_refused): a
+// later save may succeed.
 Status not_the_same(const std::string& path, const std::string& what) {
   Status status = failed(path + ": " + what + " reads back from the store with other bytes than were written");
   status.error = EIO;

@@ -1,7 +1,7 @@
 #include "ckpt/save/receipt.h"
 
 // Encoding of a RankReceipt: magic, then the fields in order, then the digest of both; integers are u64 little-endian,
-// strings have a u64 length. The digest detects changes on the network: otherwise a wrong leaf digest would be found
+// strings have a u64 length. The digest detects changes on the network; without it, a wrong leaf digest would be found
 // only at the next load. Receipts are sent between ranks of one save and never stored, so the encoding needs no
 // version.
 

@@ -1,5 +1,5 @@
 #pragma once
-// The message in which a rank tells rank 0 what files it wrote.
+// The message in which a rank tells rank 0 which files and leaves it wrote.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -138,7 +138,7 @@ class Resharder {
     return ok_status();
   }
 
-  // JSON files are copied byte for byte. Derived files are made again here, or carried by the caller.
+  // JSON files are copied byte for byte. model.h5 is made again here; the caller takes over other derived files.
   Status json_members() {
     for (const FileEntry& file : source_.manifest().files) {
       if (file.role != FileRole::kJson) continue;

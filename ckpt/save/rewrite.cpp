@@ -60,7 +60,8 @@ Status check_replaceable(Fs& fs, const std::string& dst, bool force, const Repla
   return check_unpinned(fs, dst);
 }
 
-/// RUN@step and RUN@latest name existing checkpoints; a folder with such a name would hide them.
+/// Whether DST has the form RUN@step or RUN@latest of an existing run. A folder with this name would hide that
+/// checkpoint.
 bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   const std::size_t at = dst.rfind('@');
   if (at == std::string::npos || at == 0) return false;
@@ -99,7 +100,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   if (!there.ok() && there.status().code != Code::kNotFound) return as_wrong_path(there.status(), names.dst);
   std::string real_dst = join_path(names.parent.real, name);
   if (there.ok()) {
-    // A link may lead anywhere, even to SRC.
+    // DST may be a link, even to SRC.
     if (const auto resolved = fs.real_path(names.dst); resolved.ok()) real_dst = *resolved;
   }
   if (!src.empty()) TITAN_RETURN_IF_ERROR(check_apart(fs, src, dst, real_dst));
@@ -141,15 +142,15 @@ struct Rewrite::Impl {
   std::string src;
   std::vector<std::string> sources;  ///< SRC, and what made_also_of() names
   Names names;
-  MadeFolder made;  ///< destroyed after what is in it
+  MadeFolder made;  ///< the parent of DST if it was made; destroyed after the temporary folder in it
   RunGuard runs;
   std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
 
   explicit Impl(Fs& f) : fs(f), made(f) {}
 
-  // NFS repeats a rename whose reply was lost, and the second one fails. The rename was done if the same folder has the
-  // new name and nothing has the old one. `before` are the facts about `from`.
+  // Renames without replacing. NFS repeats a rename whose reply was lost, and the second one fails. It was done if the
+  // same folder has the new name and nothing has the old one. `before` is the stat of `from`.
   Status move(const Result<FileInfo>& before, const std::string& from, const std::string& to) {
     const Status moved = fs.rename_noreplace(from, to);
     if (moved.ok() || !before.ok() || fs.stat(from).status().code != Code::kNotFound) return moved;
@@ -168,14 +169,14 @@ struct Rewrite::Impl {
     const Status moved = move(fresh, from, names.dst);
     if (moved.ok()) return moved;
     if (const Status back = move(old, temporary->aside(), names.dst); !back.ok()) {
-      temporary->keep();  // the old checkpoint is in the temporary: leave it there
+      temporary->keep();  // it has the old checkpoint
       return moved.wrapped("the old " + names.dst + " lies in " + temporary->aside() + " now");
     }
     return moved;
   }
 
-  // Says that DST has no signature: a signature covers the files of a source and is not carried along. "" if no source
-  // is signed.
+  // The warning that DST has no signature although a source has one, which covers only the files of that source. "" if
+  // no source is signed.
   std::string signature_left() const {
     std::vector<std::string> signed_ones;
     for (const std::string& source : sources)
@@ -193,14 +194,14 @@ struct Rewrite::Impl {
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
-      // Somebody may have pinned DST meanwhile.
+      // DST may have been pinned meanwhile.
       TITAN_RETURN_IF_ERROR(check_unpinned(fs, names.dst));
       TITAN_RETURN_IF_ERROR(replace(from));
     } else if (Status moved = move(fs.stat(from), from, names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;
       return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
     }
-    temporary->keep();  // if the sync fails, the replaced checkpoint stays in the temporary
+    temporary->keep();  // if the sync fails, the replaced checkpoint stays in it
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent.path));
     warnings = temporary->remove();
     if (!left.empty()) warnings.push_back(left);

@@ -1,7 +1,7 @@
 #pragma once
 // The common steps of every tool that makes a checkpoint DST from another one, SRC: checks both names, takes locks,
-// makes a temporary folder next to DST, and publishes it complete or leaves nothing. SRC is never changed. SRC is empty
-// if DST is not made from a checkpoint.
+// makes a temporary folder next to DST, and publishes it as DST when it is complete; after a failure nothing is left.
+// SRC is never changed. SRC is empty if DST is not made from a checkpoint.
 // \source FORMAT.md, "Rewriting"
 #include <functional>
 #include <memory>
@@ -16,11 +16,11 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Returns ok if --force may replace the existing folder or file `dst`, else why not.
+/// Returns ok if --force may replace `dst`, an existing folder or file that is not a Titan checkpoint; else why not.
 using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
 
-/// The checks of begin(), and whether a folder can be made there; nothing is created or locked. For --dry-run, which
-/// must refuse what the real call would refuse. \error kInvalid, kFailed
+/// The checks of Rewrite::begin(), and whether a folder can be made there. Creates and locks nothing: for --dry-run,
+/// which must refuse what the real call would refuse. \error kInvalid, kFailed
 Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
                      const ReplaceCheck& replaceable = {});
 
@@ -31,15 +31,16 @@ Status check_step_name(const std::string& dst, std::uint64_t step);
 /// True if a resume would not find `dst`, because its name is not step-%08d with the checkpoint's step.
 bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 
+/// The making of one DST.
 class Rewrite {
  public:
   /// Checks that DST can be made. The parent of DST exists, or is created if only that one is missing. DST does not
   /// exist, or `force` is set and DST is a checkpoint without `.keep`. DST is not SRC, not inside SRC or another Titan
   /// checkpoint, and does not contain SRC. Then takes the lock of the run that contains DST, at any depth, if there is
   /// one (not with `in_own_run`: the caller holds it), then the lock of `<DST>.tmp-rewrite`. Removes what a dead tool
-  /// left in that folder, and makes a new folder in it. If DST is not a Titan checkpoint, `replaceable` decides whether
-  /// `force` may replace it. \error kInvalid (names), kLocked (a run or tool in that folder, or another tool on the
-  /// same DST), kFailed
+  /// left in that folder, and makes a new folder in it: folder(). If DST is not a Titan checkpoint, `replaceable`
+  /// decides whether `force` may replace it. \error kInvalid (names), kLocked (a run or tool in that folder, or another
+  /// tool on the same DST), kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {}, bool in_own_run = false);
   /// As begin(), for a checkpoint that is replaced by a part of itself: SRC and DST are `path`, which is in a run whose
@@ -56,12 +57,14 @@ class Rewrite {
   /// Renews the heartbeat of the locks. Call it between files, and about every 10 s during long work; it writes at most
   /// every 5 s. \error kLocked if a run has taken over the folder
   Status beat();
-  /// link_or_copy() for `member` of SRC; creates its folder if missing. A copy calls beat() and polls `cancel`.
+  /// Takes over `member` of SRC by link_or_copy(); creates its folder if missing. A copy calls beat() and polls
+  /// `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
-  /// As above, for a member of the manifest. If it has one digest and less than 64 MiB, its bytes are checked first.
+  /// As above, for a member of the manifest of SRC. Unless it is a shard or has 64 MiB or more, its digest is checked
+  /// first.
   /// \error kCorrupt
   Result<Carried> carry(const FileEntry& file, const CancelToken& cancel = {});
-  /// Creates `member` with the content `text`, and its folder if missing. Synced.
+  /// Creates `member` with the content `text`, and its folder if missing. Syncs the file.
   Status write(const std::string& member, const std::string& text);
   /// Creates the folder of `member` in the temporary folder if missing.
   Status make_folder_of(const std::string& member);
@@ -70,14 +73,14 @@ class Rewrite {
   /// replaced checkpoint. Call it once. \error kInvalid (DST was created meanwhile), kFailed. If only the last sync
   /// fails, DST may already exist.
   Status publish(const Manifest& manifest);
-  /// As publish(), for a folder without a manifest whose subfolders are synced: syncs the temporary folder and renames
-  /// it.
+  /// As publish(), for a folder without a manifest, whose subfolders the caller has synced.
   Status publish_folder();
-  /// As publish(), for the single file `name` of the temporary folder, which is already durable and becomes DST.
+  /// As publish(), for a DST that is a single file: `name` in the temporary folder, which the caller has synced.
   Status publish_file(const std::string& name);
   /// Adds further sources of DST. If any of them or SRC is signed, a warning says that DST is not.
   void made_also_of(std::vector<std::string> sources);
-  const std::vector<std::string>& warnings() const;  ///< failures after the publishing that do no harm
+  /// Harmless failures after the publishing, for example a temporary folder that could not be removed.
+  const std::vector<std::string>& warnings() const;
 
  private:
   struct Impl;

@@ -117,7 +117,7 @@ Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<
 }
 
 // Encodes leaves and appends them. Their lengths are known only at the end, so libhdf5's structure comes after the
-// leaves, at addresses chosen here. Needs one pass, and one leaf per thread in memory.
+// leaves, at addresses that are chosen here. Needs only one pass.
 Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const ShardWriteOptions& options) {
   for (ShardPiece& piece : pieces) {
     if (piece.codec != Codec::kZstd) continue;

@@ -1,6 +1,6 @@
 #pragma once
-// Writes one shard file: the skeleton of shard_file.h plus leaves. write_shard() fetches raw leaves one after another
-// and encodes them. ShardWriter takes leaves whose stored lengths are known, in any order, from any thread.
+// Writes one shard file: the skeleton of shard_file.h, the leaves, the leaf table. write_shard() fetches raw leaves one
+// after another and encodes them. ShardWriter takes stored leaves of known lengths, in any order, from any thread.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +24,7 @@ class Fs;
 using LeafProvider = std::function<Result<std::span<const std::byte>>(std::size_t piece, std::uint64_t leaf,
                                                                       std::span<std::byte> scratch)>;
 
+/// A finished shard: its entries for the manifest.
 struct WrittenShard {
   FileEntry file;
   std::vector<Piece> pieces;                ///< one per given piece; their `file` is 0
@@ -46,8 +47,7 @@ Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::s
                                  const ShardWriteOptions& options = {});
 
 /// A shard whose stored lengths are known in advance: raw pieces, and compressed leaves that are moved without
-/// decoding.
-/// put() takes leaves in any order and is thread-safe for different leaves.
+/// decoding. put() takes leaves in any order and is thread-safe for different leaves.
 class ShardWriter {
  public:
   /// Creates `<folder>/<member>` at its full size with all bytes except leaves and table. kZstd pieces need `stored`.
@@ -55,11 +55,10 @@ class ShardWriter {
   static Result<std::unique_ptr<ShardWriter>> create(Fs& fs, const std::string& folder, const std::string& member,
                                                      std::vector<ShardPiece> pieces);
   /// Opens a file that create() made for the same pieces in another process of this host, to put further leaves into
-  /// it.
-  /// \error kNotFound, kFailed
+  /// it. \error kNotFound, kFailed
   static Result<std::unique_ptr<ShardWriter>> join(Fs& fs, const std::string& folder, const std::string& member,
                                                    std::vector<ShardPiece> pieces);
-  /// Closes the file and drops errors. A file without finish() is removed with the temporary folder.
+  /// Closes the file and drops errors. A file that was not finished stays until its temporary folder is removed.
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
@@ -69,8 +68,8 @@ class ShardWriter {
                                                                       ///< index in the tensor
   std::uint64_t stored_bytes(std::size_t piece, std::uint64_t leaf) const;  ///< the length that put() expects
 
-  /// Writes the stored bytes of one leaf. The caller must have checked that `bytes` has the digest `stored`. For
-  /// adjacent leaves, put_run() needs only one write.
+  /// Writes the stored bytes of one leaf. `raw` and `stored` are the digests for its row; the caller must have checked
+  /// that `bytes` has the digest `stored`. For adjacent leaves, put_run() needs only one write.
   /// \error kFailed (I/O, another length than announced, a leaf that was put before)
   Status put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw,
              const Digest& stored);
@@ -78,17 +77,17 @@ class ShardWriter {
   struct LeafDigests {
     Digest raw, stored;
   };
-  /// As put(), for the `digests.size()` leaves from `first` on: `bytes` has their stored bytes without gaps. Leaves of
-  /// one piece are adjacent in every file that this class or write_shard() makes.
+  /// As put(), for the `digests.size()` leaves from `first` on, with their stored bytes without gaps in `bytes`. In
+  /// every file that this class or write_shard() makes, the leaves of a piece are adjacent.
   Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
                  std::span<const LeafDigests> digests);
 
   /// Records a whole piece that another process has put after join() and made durable. `placed` and `digests` (raw) are
   /// from its receipt. \error kFailed (another place or number of leaves than in this file, a leaf that was put before)
   Status take_over(std::size_t piece, const Piece& placed, const std::vector<Digest>& digests);
-  /// A piece's place and the raw digests of its leaves, all of which must have been put.
+  /// The place of a piece, and the raw digests of its leaves. All of these leaves must have been put.
   Result<std::pair<Piece, std::vector<Digest>>> placed(std::size_t piece) const;
-  /// Ends the work of a process that called join(): makes its leaves durable and closes the file; call once. \error
+  /// Ends the work of a process that called join(): makes its leaves durable and closes the file. Call it once. \error
   /// kFailed
   Status leave();
   /// The rows of the leaf table; rows of leaves that were not put are empty.

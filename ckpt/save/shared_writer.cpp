@@ -61,7 +61,7 @@ Result<RankReceipt> SharedWriter::write(TensorSource& source) {
 }
 
 Status SharedWriter::write_own(Component& component, TensorSource& source, RankReceipt& receipt) {
-  std::vector<std::size_t> own;  // indexes of own pieces in the file
+  std::vector<std::size_t> own;  // indexes of this rank's pieces in the file
   std::vector<ShardPiece> pieces;
   for (std::size_t i = 0; i < component.places.size(); ++i) {
     if (component.places[i].rank != rank_) continue;
@@ -92,7 +92,7 @@ Status SharedWriter::write_own(Component& component, TensorSource& source, RankR
   return ok_status();
 }
 
-// The items of `other` are in the order of the places.
+// The items of `other` have the order of Component::places.
 Status SharedWriter::take_over(const RankReceipt& other) {
   auto item = other.items.begin();
   for (Component& component : components_) {

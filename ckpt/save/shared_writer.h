@@ -23,13 +23,15 @@ namespace titan::ckpt {
 
 class Fs;
 
+/// The part of rank `rank` in one save.
 class SharedWriter {
  public:
-  /// Keeps references to its arguments. `snapshot` must use Codec::kRaw.
+  /// `fs` and `snapshot` must outlive this object. `snapshot` must use Codec::kRaw.
   SharedWriter(Fs& fs, std::string tmp_dir, const Snapshot& snapshot, std::uint32_t rank, unsigned threads);
   SharedWriter(const SharedWriter&) = delete;
   SharedWriter& operator=(const SharedWriter&) = delete;
 
+  /// Whether this rank is a maker.
   bool makes_files() const { return maker_ == rank_; }
 
   /// Creates the files at their full size; does nothing on a rank that is not a maker. \error kFailed
@@ -47,7 +49,7 @@ class SharedWriter {
     std::uint32_t rank = 0;  ///< the rank that writes the piece
     TensorRef ref;
   };
-  /// The file of one component.
+  /// The shard file of the group for one component.
   struct Component {
     const char* name = "";
     std::vector<Place> places;  ///< one for each of `pieces`

@@ -147,7 +147,7 @@ Status fill(Fs& fs, const std::string& from, const std::string& to, const StepCo
   return copying.finish();
 }
 
-// Reads the copy again past the page cache, as a save reads back what it wrote.
+// Reads the copy back from the store, as a save reads back what it wrote.
 Status read_copy(Fs& fs, const std::string& to, const Manifest& manifest, const StepCopyOptions& options) {
   if (options.read_back == ReadBack::kOff) return ok_status();
   for (const FileEntry& file : manifest.files) {

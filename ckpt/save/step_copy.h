@@ -1,6 +1,6 @@
 #pragma once
-// Copies a published step into another folder of steps, with the same bytes and the same id. Each buffer is checked
-// against its digest before it is written. \source docs/operations.md, "Saves in two tiers"
+// Copies a published step into another folder of steps, with the same bytes and the same id. The bytes are verified
+// while they are copied. \source docs/operations.md, "Saves in two tiers"
 #include <string>
 
 #include "ckpt/base/cancel.h"
@@ -11,7 +11,7 @@ namespace titan::ckpt {
 
 struct StepCopyOptions {
   ReadBack read_back = ReadBack::kSampled;  ///< how much of the copy is read back before it is published
-  CommitOptions commit;                     ///< as for a save
+  CommitOptions commit;                     ///< for publish()
   CancelToken cancel;
   unsigned threads = 2;  ///< threads that read, hash and write
 };

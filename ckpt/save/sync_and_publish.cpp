@@ -28,14 +28,14 @@ Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifes
   return ok_status();
 }
 
-// What was done about an existing step with this number.
+// What was done with an existing step of this number.
 struct Way {
-  bool already_there = false;  // it is the same step, read whole; the new copy is dropped
-  std::string damaged_aside;   // where it was moved because it is damaged
+  bool already_there = false;  // it is the same step, undamaged; the new folder is dropped
+  std::string damaged_aside;   // the path to which it was moved because it is damaged
   std::string unexpected;      // a warning about an unexpected folder
 };
 
-// Only proven damage is moved aside, not a newer format, and not a folder that cannot be read now.
+// Only a step with proven damage is moved aside, not one of a newer format and not one that cannot be read now.
 bool is_damage(const Status& status) { return status.code == Code::kCorrupt || status.code == Code::kNotFound; }
 
 Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
@@ -47,7 +47,7 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
     if (info.status().code == Code::kNotFound) return way;
     return info.status();
   }
-  // The same check as at a start. A step that no start would take is not the same step.
+  // The same check as at a start: a step that a start would skip counts as damaged.
   auto present = look_at_step(fs, final_path);
   // One failed read proves nothing, so the step is read a second time.
   if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
@@ -56,7 +56,7 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
     return present.status().wrapped("cannot tell whether " + final_path + " is valid");
   const bool looks_valid = present.ok() && !known_damaged, foreign = looks_valid && present->id != manifest.id;
   if (looks_valid && !foreign) {
-    // The bytes may differ although the id is equal, for example in a copy that somebody put back.
+    // Bytes may be damaged although the id is equal, for example in a copy that a user put back.
     const Result<Digest> read = prove_step(fs, final_path);
     way.already_there = read.ok() && *read == manifest.id;
     if (way.already_there) return way;
@@ -79,7 +79,8 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
   return way;
 }
 
-// A copy from checkpoint.near may be published after a save of a newer step.
+// The number of the newest valid step. It may be newer than `published`, which may be copied from checkpoint.near after
+// a newer save.
 Result<std::uint64_t> newest_whole(Fs& fs, const std::string& checkpoint_dir, std::uint64_t published) {
   TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, checkpoint_dir));
   for (const StepEntry& entry : scan.steps)  // newest first
@@ -87,14 +88,14 @@ Result<std::uint64_t> newest_whole(Fs& fs, const std::string& checkpoint_dir, st
   return published;
 }
 
-// `published` is a step that exists.
+// Writes the name of the newest valid step into `latest`; `published` is a step that exists.
 Status write_latest(Fs& fs, const std::string& checkpoint_dir, std::uint64_t published) {
   static Mutex mutex;  // a copy and a save may end at the same time
   const MutexLock lock(mutex);
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t newest, newest_whole(fs, checkpoint_dir, published));
   const std::string tmp = join_path(checkpoint_dir, kLatestTemporary);
   const std::string text = step_name(newest) + "\n";
-  // A process that died may have left the file.
+  // A process that died may have left the temporary file.
   if (const auto old = fs.stat(tmp); old.ok()) {
     TITAN_RETURN_IF_ERROR(fs.remove_file(tmp));
   } else if (old.status().code != Code::kNotFound) {
@@ -110,15 +111,14 @@ Status write_latest(Fs& fs, const std::string& checkpoint_dir, std::uint64_t pub
 }
 
 // NFS repeats a call whose reply was lost. The second rename then fails, since the first one has moved the source. So a
-// failed rename counts as done if its result exists; it is made durable as always.
+// failed rename counts as done if its result exists; the folder is then synced as usual.
 
 bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
   const auto bytes = read_file(fs, path, text.size());
   return bytes.ok() && std::ranges::equal(*bytes, std::as_bytes(std::span(text)));
 }
 
-// `before` are the facts about `from`. Checks that the folder itself is at `to`; an equal manifest would not prove
-// that.
+// Whether the folder `from`, whose stat was `before`, is at `to` now. An equal manifest would not prove that.
 bool has_moved(Fs& fs, const FileInfo& before, const std::string& from, const std::string& to) {
   if (fs.stat(from).status().code != Code::kNotFound) return false;
   const Result<FileInfo> after = fs.stat(to);
@@ -161,7 +161,7 @@ Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::
   published.damaged_aside = std::move(way.damaged_aside);
   if (!way.unexpected.empty()) published.warnings.push_back(std::move(way.unexpected));
   if (published.already_there) {
-    // The step may have been renamed by a process that died before its sync.
+    // The process that renamed the step may have died before its sync.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
     if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
   } else {

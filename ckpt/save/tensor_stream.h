@@ -1,5 +1,5 @@
 #pragma once
-// The interface through which trainers and converters give a save its tensors, one leaf at a time.
+// The interface through which trainers and converters hand tensors to a save, one leaf at a time.
 #include <cstddef>
 #include <span>
 

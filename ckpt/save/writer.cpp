@@ -31,7 +31,7 @@ Status check_settings(const char* what, const Settings& settings) {
   return ok_status();
 }
 
-// Finds errors early that would make the checkpoint unreadable.
+// Checks the snapshot for what would make the checkpoint unreadable.
 Status check_snapshot(const Snapshot& snapshot) {
   const Mesh& mesh = snapshot.mesh;
   if (mesh.pp == 0 || mesh.dp == 0) return invalid("a degree of the mesh is 0");
@@ -73,7 +73,7 @@ Status check_snapshot(const Snapshot& snapshot) {
   return check_settings("environment", snapshot.train.environment);
 }
 
-// The folder is never created here. If its store was unmounted during the run, a new folder would be on another disk.
+// The folder must exist: if its store was unmounted during the run, a new folder would be on another disk.
 Status check_there(Fs& fs, const std::string& dir) {
   const Status status = stat_target(fs, dir).status();
   if (status.code != Code::kNotFound) return status;
@@ -81,8 +81,8 @@ Status check_there(Fs& fs, const std::string& dir) {
       .with_hint("was its store unmounted, or the folder moved? start the run again when it is back");
 }
 
-// The size of one parity file per group. It is that of the group's largest file: a file of the optimizer, of ranks that
-// own equally much.
+// The size of one parity file for each group, estimated as that of a shard of the optimizer: a parity file is as large
+// as the largest member of its group, and all ranks own about equally many elements.
 std::uint64_t parity_estimate(const Snapshot& snapshot, std::uint64_t bytes) {
   std::set<std::uint32_t> makers;
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) makers.insert(maker_of(snapshot, rank));
@@ -90,7 +90,8 @@ std::uint64_t parity_estimate(const Snapshot& snapshot, std::uint64_t bytes) {
   return groups * (bytes / files + bytes / (4 * files));
 }
 
-// An approximate upper bound for the space of a save: compression without gain adds padding and an index per tensor.
+// An approximate upper bound for the space of a save: compression that saves nothing adds padding and an index per
+// tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   const bool zstd = snapshot.codec == Codec::kZstd;
   std::uint64_t bytes = std::uint64_t{1} << 20;

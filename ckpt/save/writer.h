@@ -13,7 +13,7 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Bytes that must be free to save `snapshot`: an estimate * 1.05.
+/// Bytes that must be free on the disk to save `snapshot`: an estimate * 1.05.
 std::uint64_t space_for_save(const Snapshot& snapshot);
 /// Checks that a checkpoint of `snapshot` fits on the disk. \error kFailed, which says what it needs and what is free;
 /// the hint names what uses the space
@@ -27,9 +27,9 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
                                const std::string& save_id);
 
 /// Writes the shard files of `rank` (its leaves of parameters and slots, read from `source` one at a time), makes them
-/// durable and syncs the folders in which it created files. A rank that owns nothing writes nothing, except that rank 0
-/// always writes the derived member model/model.h5. `threads` threads hash, encode and write; `source` is called only
-/// from the calling thread.
+/// durable and syncs the folders in which it created files. A rank that owns no leaf writes no shard. Rank 0 also
+/// writes the derived member model/model.h5. `threads` threads hash, encode and write; `source` is called only from the
+/// calling thread.
 Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank,
                                TensorSource& source, unsigned threads = 1);
 

@@ -12,7 +12,8 @@
 namespace titan::ckpt {
 namespace {
 
-// Other programs also use that file name, so the first bytes decide. An unreadable file counts as a manifest.
+// Whether the file is a manifest of Titan. Other programs use the name, too, so the first bytes decide. An unreadable
+// file counts as a manifest.
 bool is_checkpoint(Fs& fs, const std::string& folder) {
   const std::string path = join_path(folder, kManifestFile);
   if (const auto info = fs.stat(path); !info.ok() || info->type != FileType::kFile) return false;
@@ -33,7 +34,7 @@ bool is_below(const std::string& path, const std::string& folder) {
 Status check_outside_checkpoints(Fs& fs, const std::string& path) {
   Result<std::string> real = fs.real_path(parent_path(path));
   if (!real.ok()) real = fs.real_path(parent_path(parent_path(path)));  // one missing level will be created
-  if (!real.ok()) return ok_status();                                   // creating it will say why it fails
+  if (!real.ok()) return ok_status();                                   // creating the file will give the error
   for (std::string folder = *real;; folder = parent_path(folder)) {
     if (is_checkpoint(fs, folder))
       return invalid(path + " lies inside the checkpoint " + folder)

@@ -23,8 +23,7 @@ Status check_outside_checkpoints(Fs& fs, const std::string& path);
 Status check_output_file(Fs& fs, const std::string& out);
 
 /// The text of the small file at `path` that Titan is about to replace: "" if it does not exist; nullopt if it is
-/// longer than `most` bytes, which shows that it is another kind of file. \error as check_output_file; kMediaError,
-/// kFailed
+/// longer than `most` bytes, so that it must be another kind of file. \error as check_output_file; kMediaError, kFailed
 Result<std::optional<std::string>> text_to_replace(Fs& fs, const std::string& path, std::uint64_t most);
 
 }  // namespace titan::ckpt

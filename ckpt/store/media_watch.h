@@ -20,15 +20,18 @@ struct UnreadablePlace {
 std::string encode_place(const UnreadablePlace& place);
 /// Decodes a line of encode_place(). \error kCorrupt
 Result<UnreadablePlace> decode_place(const std::string& text);
-/// Reads `place` again, past the page cache. Returns ok if it can be read, else the error; kMediaError confirms the
-/// first error.
+/// Reads `place` again from the store, not from the page cache. Returns ok if it can be read, else the error.
+/// kMediaError confirms the first error.
 Status read_again(Fs& fs, const UnreadablePlace& place);
 
-/// A read-only Fs on top of another one that records the last media error. Thread-safe. Must outlive its open files.
+/// A read-only Fs that passes calls to another Fs and records the last media error. Thread-safe. Must outlive its open
+/// files.
 class MediaWatch : public Fs {
  public:
   explicit MediaWatch(Fs& inner) : inner_(inner) {}
+  /// Where the last media error occurred; nullopt: none since the beginning or forget().
   std::optional<UnreadablePlace> place() const;
+  /// Forgets the last media error.
   void forget();
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override;
@@ -41,7 +44,7 @@ class MediaWatch : public Fs {
   Result<std::string> real_path(const std::string& path) override { return inner_.real_path(path); }
   Result<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
 
-  // Everything that writes is refused.
+  // Calls that write are refused.
   Result<std::unique_ptr<File>> create(const std::string& path) override { return no(path); }
   Status make_dir(const std::string& path) override { return no(path); }
   Status remove_file(const std::string& path) override { return no(path); }

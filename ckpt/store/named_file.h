@@ -14,15 +14,15 @@ class Fs;
 class File;
 struct FileInfo;
 
-/// Fs::stat and Fs::open_read of what `path` leads to: a symbolic link is followed.
+/// Fs::stat() and Fs::open_read(), but a symbolic link is followed.
 Result<FileInfo> stat_target(Fs& fs, const std::string& path);
 Result<std::unique_ptr<File>> open_target(Fs& fs, const std::string& path);
 
-/// The path of the regular file that `path` leads to; links are followed, as mounted secrets are links. `what` says
-/// what is expected, as "a key". \error kInvalid: nothing is there, or it is no regular file
+/// The path of the regular file to which `path` leads. Symbolic links are followed, because mounted secrets are links.
+/// `what` names what is expected, for example "a key". \error kInvalid: no file is there, or not a regular one
 Result<std::string> named_file(Fs& fs, const std::string& path, const std::string& what);
 
-/// The bytes of that file. \error as named_file; kCorrupt: more than `limit` bytes; kMediaError, kFailed
+/// The content of that file. \error as named_file(); kCorrupt (more than `limit` bytes), kMediaError, kFailed
 Result<std::vector<std::byte>> read_named_file(Fs& fs, const std::string& path, const std::string& what,
                                                std::uint64_t limit);
 

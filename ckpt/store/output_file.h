@@ -14,8 +14,7 @@ namespace titan::ckpt {
 class File;
 class Fs;
 
-/// The file grows under a temporary name and gets its own name in publish(). The destructor removes an unpublished
-/// file.
+/// The file is written under a temporary name, and renamed by publish(). The destructor removes an unpublished file.
 class OutputFile {
  public:
   /// Creates the parent folder if only that one is missing. \error kInvalid: `out` must not be written
@@ -27,13 +26,13 @@ class OutputFile {
 
   const std::string& temporary() const { return temporary_; }
   Status append(std::span<const std::byte> bytes);
-  /// Makes the file durable under its name. \error as create(), since another file may have appeared at `out`
+  /// Makes the file durable under the name `out`, which is checked again. \error as create()
   Status publish();
 
  private:
   OutputFile(Fs& fs, const std::string& out);
   Fs& fs_;
-  MadeFolder made_;  // destroyed after the file in it
+  MadeFolder made_;  // destroyed after the destructor has removed the file in it
   std::string out_, temporary_;
   std::unique_ptr<File> file_;
   std::uint64_t offset_ = 0;

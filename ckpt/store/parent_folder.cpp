@@ -29,7 +29,7 @@ Result<Parent> find_parent(Fs& fs, const std::string& path) {
     const auto above = fs.real_path(parent_path(parent.path));
     const auto info = above.ok() ? fs.stat(*above) : above.status();
     const std::string missing = base_name(parent.path);
-    // A link that leads nowhere is there already, so it is not a missing folder.
+    // A link whose target does not exist occupies the name, so it is not a missing folder.
     if (!info.ok() || info->type != FileType::kDirectory || missing == "." || missing == ".." ||
         fs.stat(parent.path).ok())
       return no_folder(path, parent.path);

@@ -1,6 +1,6 @@
 #pragma once
-// The parent folder of something new. It is created if missing, but only this one level: a path with two missing levels
-// is probably mistyped.
+// The parent folder of a new file or folder. It is created if it is missing, but not its own parent: a path of which
+// two levels are missing is probably mistyped.
 #include <string>
 
 #include "ckpt/base/result.h"
@@ -9,6 +9,7 @@ namespace titan::ckpt {
 
 class Fs;
 
+/// The parent folder of a path.
 struct Parent {
   std::string path;      ///< as typed
   std::string real;      ///< with links resolved
@@ -19,21 +20,23 @@ struct Parent {
 /// or a name on the way is not a folder), kFailed
 Result<Parent> find_parent(Fs& fs, const std::string& path);
 
-/// The error that `folder`, in which `path` should be made, does not exist and is not created. \error kInvalid
+/// The error (kInvalid) that `folder`, in which `path` was to be made, does not exist and is not created.
 Status no_folder(const std::string& path, const std::string& folder);
 
-/// `status` of making or looking for `path`, as kInvalid where no store could make it: a file or a link that leads to
-/// itself is on the way, or a name is too long. Another `status` stays as it is.
+/// Turns `status`, the failure to make or to find `path`, into kInvalid if the path itself is wrong: a part of it is a
+/// file or a symbolic link that leads to itself, a name is too long, or `path` exists. Returns any other status
+/// unchanged.
 Status as_wrong_path(const Status& status, const std::string& path);
 
-/// A folder that was made for something new. It goes again with this object while nothing lies in it.
+/// A folder that was made for a new file or folder. The destructor removes it if it is empty.
 class MadeFolder {
  public:
   explicit MadeFolder(Fs& fs) : fs_(fs) {}
   ~MadeFolder();
   MadeFolder(const MadeFolder&) = delete;
   MadeFolder& operator=(const MadeFolder&) = delete;
-  /// Creates `parent` if it is missing, and makes its name durable. Call it once.
+  /// Creates `parent` if it is missing, and makes its name durable. A folder that existed is never removed. Call it
+  /// once.
   Status make(const Parent& parent);
 
  private:

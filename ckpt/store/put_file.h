@@ -9,18 +9,18 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// `<path>.tmp-<id>` with an id that no other call gets: no file of a user's has that name, and no other writer's.
+/// `<path>.tmp-<id>` with a new random id, so that neither a user nor another writer has a file with this name.
 std::string temporary_path(const std::string& path);
 
-/// What is on disk after a crash. kNo: anything; kWhole: the old or the new text; kYes: the new text, once the call has
-/// returned.
+/// What is on the disk after a crash of the host. kNo: anything; kWhole: the old or the new text; kYes: as kWhole, and
+/// the new text once put_file() has returned.
 enum class Lasting { kNo, kWhole, kYes };
 
 /// Writes `text` to temporary_path(path) and renames it to `path`. After an error the temporary file is removed.
 Status put_file(Fs& fs, const std::string& path, std::string_view text, Lasting lasting);
 
-/// Removes the temporary files that killed put_file() calls for `path` left. Safe only if nobody else writes `path`
-/// now, or if the other writer repeats its put_file().
+/// Removes the temporary files of put_file() calls for `path` whose process was killed. Safe only if no other process
+/// writes `path` now, or if that process repeats its put_file().
 Status remove_stale_temporaries(Fs& fs, const std::string& path);
 
 }  // namespace titan::ckpt

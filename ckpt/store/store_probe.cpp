@@ -8,7 +8,7 @@
 namespace titan::ckpt {
 namespace {
 
-/// Writes far after the end of an empty file. The bytes before must read as zeros.
+/// Writes far after the end of an empty file. The bytes before the written ones must read as zeros.
 Status sparse_write(File& file) {
   constexpr std::uint64_t kFar = std::uint64_t{1} << 20;
   const std::byte mark[4] = {std::byte{'t'}, std::byte{'i'}, std::byte{'t'}, std::byte{'n'}};
@@ -51,7 +51,7 @@ Status try_store(Fs& fs, const std::string& dir, const std::string& from, const 
 }  // namespace
 
 Status probe_store(Fs& fs, const std::string& dir) {
-  // A name of trash: if this process dies here, the next start removes the folder.
+  // The name is one of trash (is_trash()): if this process dies here, the next start removes the folder.
   const std::string base = join_path(dir, ".trash-probe-" + random_id());
   const std::string from = base + "-a", to = base + "-b";
   std::string doing;

@@ -6,7 +6,7 @@
 
 namespace titan::ckpt {
 
-/// Thread-safe. The first sequence number is 0.
+/// Orders the threads of one task. Thread-safe. The first sequence number is 0.
 class Turnstile {
  public:
   /// Waits until `sequence` - 1 has passed, runs `step`, then lets `sequence` + 1 pass. After stop() it returns false

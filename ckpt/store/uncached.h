@@ -1,11 +1,11 @@
 #pragma once
-// Reads checkpoint members from the store itself. The page cache may still hold the bytes as they were written, or as
-// another reader saw them.
+// Reads members of checkpoints from the store itself, because the page cache may still hold the bytes as they were
+// written or read earlier.
 #include "ckpt/store/media_watch.h"
 
 namespace titan::ckpt {
 
-/// A read-only Fs on top of another one, whose members always bypass the page cache.
+/// A MediaWatch that always opens members with Access::kUncached.
 class Uncached final : public MediaWatch {
  public:
   using MediaWatch::MediaWatch;
