@@ -28,7 +28,4 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
 /// Names that are in `left_out` of both reports, ascending.
 std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);
 
-/// One phase as text: "linear 0 -> 0.001 over 10 steps from step 1".
-std::string phase_text(const LrPhase& phase);
-
 }  // namespace titan::ckpt

@@ -15,22 +15,16 @@ constexpr bool stays(std::uint32_t byte) {
 }
 
 struct Alphabet {
-  std::array<std::uint32_t, 256> letter{};
   std::array<std::int16_t, kEnd> byte{};
   constexpr Alphabet() {
     for (std::int16_t& b : byte) b = -1;
     std::uint32_t moved = kFirstMoved;
-    for (std::uint32_t b = 0; b < 256; ++b) {
-      letter[b] = stays(b) ? b : moved++;
-      byte[letter[b]] = static_cast<std::int16_t>(b);
-    }
+    for (std::uint32_t b = 0; b < 256; ++b) byte[stays(b) ? b : moved++] = static_cast<std::int16_t>(b);
   }
 };
 constexpr Alphabet kAlphabet;
 
 }  // namespace
-
-std::uint32_t letter_of_byte(std::uint8_t byte) { return kAlphabet.letter[byte]; }
 
 std::optional<std::uint8_t> byte_of_letter(std::uint32_t code) {
   if (code >= kEnd || kAlphabet.byte[code] < 0) return std::nullopt;

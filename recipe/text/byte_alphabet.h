@@ -8,8 +8,6 @@
 
 namespace titan::recipe {
 
-/// The code point that stands for `byte`.
-std::uint32_t letter_of_byte(std::uint8_t byte);
 /// The byte that `code` stands for; nullopt for other code points.
 std::optional<std::uint8_t> byte_of_letter(std::uint32_t code);
 /// The bytes that the characters of a token stand for; nullopt if one of them stands for no byte.

@@ -263,6 +263,13 @@ TEST(AddDistance, SeparatesNonFiniteValuesAndCountsBitsNotNumbers) {
   EXPECT_DOUBLE_EQ(distance.max_rel, 2.0 / 7);
 }
 
+std::string phase_text(const LrPhase& phase) {
+  InspectReport a, b;
+  a.lr = LrSchedule{.phases = {phase}};
+  b.lr = LrSchedule{};
+  return state_differences(a, b).at(0).a;
+}
+
 TEST(PhaseText, SaysWhereAStretchedPhaseBegan) {
   EXPECT_EQ(phase_text({1, PhaseKind::kLinear, 0, 0.5, 0, 10}), "linear 0 -> 0.5 over 10 steps from step 1");
   EXPECT_EQ(phase_text({61, PhaseKind::kCosine, 0.5, 0, -60.5, 212.5}),

@@ -9,8 +9,10 @@
 namespace titan::recipe::testing {
 
 inline std::string letter(unsigned char byte) {
+  std::uint32_t code = 0;
+  while (byte_of_letter(code) != byte) ++code;
   std::string text;
-  append_utf8(letter_of_byte(byte), text);
+  append_utf8(code, text);
   return text;
 }
 
