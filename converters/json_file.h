@@ -2,7 +2,6 @@
 // Reads JSON files of other programs. An error says what was found instead of a JSON object.
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "ckpt/format/json_value.h"
 #include "converters/format.h"

@@ -2,7 +2,6 @@
 // The tensors that the user chose to skip: shell patterns for tensor names ("*" also matches dots).
 #include <initializer_list>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ckpt/base/status.h"

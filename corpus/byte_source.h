@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "ckpt/base/file_kind.h"
 #include "ckpt/base/result.h"

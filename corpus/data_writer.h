@@ -3,7 +3,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "ckpt/base/hash.h"
 #include "corpus/token_data.h"

@@ -2,7 +2,6 @@
 // Reads documents from files and streams, in order. A document is a line of a JSON Lines file, the text between two
 // separators, or a whole file.
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

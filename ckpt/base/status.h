@@ -2,7 +2,6 @@
 // Status: what went wrong, why, and what to do about it. Functions of ckpt return it; they do not throw, except where
 // their comment says so or memory runs out.
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace titan::ckpt {

@@ -3,9 +3,7 @@
 // \source FORMAT.md, "Shard file"; HDF5 File Format Specification 3.0
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ckpt/base/hash.h"

@@ -10,7 +10,6 @@
 #include "ckpt/base/text.h"
 #include "ckpt/ops/plain_rope.h"
 #include "ckpt/plan/lr_schedule.h"
-#include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 
 namespace titan::ckpt {
@@ -184,8 +183,6 @@ void note_history(const TrainState& a, const TrainState& b, std::vector<Differen
 }
 
 }  // namespace
-
-std::string phase_text(const LrPhase& phase) { return text_of(phase, plain); }
 
 std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b) {
   std::vector<Difference> out;

@@ -3,7 +3,6 @@
 // step, copy or export may be a donor.
 #include <functional>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>

@@ -8,7 +8,6 @@
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 
 namespace titan::ckpt {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "ckpt/base/shell_word.h"

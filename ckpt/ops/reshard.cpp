@@ -1,7 +1,5 @@
 #include "ckpt/ops/reshard.h"
 
-#include <algorithm>
-
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/derive.h"

@@ -2,7 +2,6 @@
 // `reshard`: makes the same checkpoint for another mesh, other stages or another codec.
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "ckpt/ops/sign.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "ckpt/base/aligned_buffer.h"

@@ -2,7 +2,6 @@
 // Divides layers into pipeline stages for a reshard (a training run uses recipe/plan/stage_split.h). Pure integer
 // arithmetic, so that every tool gets the same stages. ownership.h divides leaves among the ranks of a stage.
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "ckpt/base/result.h"

@@ -1,7 +1,6 @@
 #include "ckpt/read/virtual_model.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "ckpt/base/files.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <string_view>
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"

@@ -1,7 +1,6 @@
 #pragma once
 // The folder with the checkpoints of a run: its content, which step a resume takes, and what may be removed.
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

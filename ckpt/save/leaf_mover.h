@@ -3,7 +3,6 @@
 // with positioned reads of several MiB. Checks the digest of each leaf. Decodes a leaf only if its codec changes.
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "ckpt/plan/reshard_plan.h"

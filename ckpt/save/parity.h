@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/parity_file.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -14,7 +13,6 @@
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/shard_file.h"
-#include "ckpt/format/state_codec.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/shard_writer.h"

@@ -1,6 +1,5 @@
 #pragma once
-// Generates shell completion scripts for verbs, flags, keys and files from the flag table. Pure.
-#include <optional>
+// Shell completion scripts for verbs, flags, keys and files, generated from the flag table. Pure.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,8 +1,6 @@
 #pragma once
 // Parses the values of flags that several verbs share.
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "cli/kit/command_line.h"
 #include "cli/kit/terminal.h"

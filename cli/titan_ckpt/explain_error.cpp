@@ -1,7 +1,7 @@
 #include "ckpt/base/shell_word.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "converters/foreign_view.h"
+#include "converters/list.h"
 
 namespace titan::cli {
 

@@ -1,6 +1,5 @@
 #include "cli/titan_ckpt/inspect.h"
 
-#include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/mixture.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/values.h"

@@ -12,7 +12,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/work.h"
-#include "converters/foreign_view.h"
+#include "converters/list.h"
 
 namespace titan::cli {
 namespace {

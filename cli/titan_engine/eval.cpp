@@ -6,7 +6,6 @@
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/cat.h"
-#include "ckpt/run/run_resolve.h"
 #include "ckpt/store/output_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/json_writer.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/shell_word.h"

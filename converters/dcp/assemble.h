@@ -1,7 +1,6 @@
 #pragma once
 // Maps a range of a tensor's elements to ranges of its chunks. Pure.
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "converters/dcp/metadata.h"

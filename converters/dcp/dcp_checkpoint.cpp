@@ -4,7 +4,6 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "converters/companions.h"
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"
 #include "converters/hf/hf_checkpoint.h"

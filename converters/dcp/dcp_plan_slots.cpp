@@ -5,7 +5,6 @@
 
 #include "converters/dcp/dcp_planner.h"
 #include "converters/dcp/hf_model.h"
-#include "recipe/model/parameters.h"
 
 namespace titan::convert::dcp {
 

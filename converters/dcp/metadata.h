@@ -2,7 +2,6 @@
 // The `.metadata` of a DCP directory as plain values, checked for consistency. \source
 // torch/distributed/checkpoint/metadata.py and planner_helpers.py of torch 1.13 to 2.15
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "ckpt/model/dtype.h"
 #include "ckpt/read/verifier.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <set>
 
-#include "ckpt/model/shape_text.h"
 #include "converters/deepspeed/step_files.h"
 
 namespace titan::convert::deepspeed {

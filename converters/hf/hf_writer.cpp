@@ -7,7 +7,6 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/printed.h"
 #include "ckpt/format/json_writer.h"
-#include "ckpt/plan/lr_settings.h"
 #include "converters/companions.h"
 #include "converters/hf/byte_tokenizer.h"
 #include "converters/hf/hf_checkpoint.h"
@@ -18,7 +17,6 @@
 #include "converters/name_table.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/family.h"
-#include "recipe/model/parameters.h"
 
 namespace titan::convert {
 

@@ -3,7 +3,6 @@
 // gaps.
 // \source https://github.com/huggingface/safetensors, "Format"
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>

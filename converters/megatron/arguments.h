@@ -3,7 +3,6 @@
 // called.
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "converters/hf/made_config.h"
 #include "converters/megatron/schedule.h"

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "ckpt/model/shape_text.h"
-#include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/file_names.h"
 #include "converters/hf/hf_plan.h"

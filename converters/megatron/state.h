@@ -1,7 +1,6 @@
 #pragma once
 // The non-tensor state of a Megatron checkpoint: common.pt, or the item that replaces it in newer versions.
 #include <optional>
-#include <string>
 
 #include "converters/dcp/reader.h"
 #include "converters/megatron/arguments.h"

@@ -4,7 +4,6 @@
 // \source CPython Lib/pickletools.py; torch.distributed.checkpoint and torch.save of torch 1.13 to 2.15
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,8 +4,6 @@
 // \source PKWARE APPNOTE 6.3.9, sections 4.3 and 4.5.3; torch/csrc and caffe2/serialize/inline_container.cc
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

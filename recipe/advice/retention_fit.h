@@ -1,7 +1,6 @@
 #pragma once
 // How many steps fit into a budget of disk space, by the rules of `prune`. Pure.
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "ckpt/ops/prune.h"

@@ -1,6 +1,5 @@
 #pragma once
 // Names of keys in other trainers, for "did you mean". Example: "lr_warmup_iters" means lr_scheduler.warmup_steps.
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // A configuration value before it is checked against the key table, and the TOML text of values. Does not use toml++.
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #pragma once
 // Published performance of GPUs, and the fraction of it that a forecast assumes. Pure.
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "ckpt/base/result.h"

@@ -2,7 +2,6 @@
 // The data of a plot, from a run's metrics.jsonl: values, validation points, and marks of starts.
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

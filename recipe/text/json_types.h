@@ -1,7 +1,6 @@
 #pragma once
 // Reads the parts of tokenizer.json: objects with a "type", whose members may be absent or null. Pure.
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ckpt/base/result.h"

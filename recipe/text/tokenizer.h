@@ -3,7 +3,6 @@
 // \source https://huggingface.co/docs/tokenizers; https://github.com/huggingface/tokenizers (order of the parts)
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/job/start/finite_weights.h"

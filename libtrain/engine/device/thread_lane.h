@@ -2,7 +2,6 @@
 // The CPU's lane: a thread that runs the work items, computes with one core, and waits for the network.
 #include <deque>
 #include <exception>
-#include <optional>
 #include <thread>
 
 #include "ckpt/base/mutex.h"

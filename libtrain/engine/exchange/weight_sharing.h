@@ -2,7 +2,6 @@
 // Copies weights from their owners to the compute copies of all ranks of a stage, part by part.
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "libtrain/engine/exchange/exchange_setup.h"

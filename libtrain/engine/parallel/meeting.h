@@ -1,7 +1,6 @@
 #pragma once
-// For messages about a start that fails: what a rank is doing while it connects to its peers, and why another rank has
-// left before all were connected.
-#include <chrono>
+// What a rank is doing while it connects to its peers, and how a rank that leaves before all are connected tells the
+// others why.
 #include <memory>
 #include <mutex>
 #include <string>

@@ -2,7 +2,6 @@
 // Rendezvous: how a rank finds and connects to its peers.
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "ckpt/base/result.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "ckpt/base/random_id.h"
-#include "ckpt/plan/lr_settings.h"
-#include "libtrain/engine/model/runtime.h"
 #include "libtrain/job/control/agree.h"
 #include "libtrain/job/data/data_tokenizer.h"
 #include "libtrain/job/host/gemm.h"

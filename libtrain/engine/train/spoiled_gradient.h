@@ -1,7 +1,6 @@
 #pragma once
 // Fault injection for tests: writes a NaN into one rank's part of one gradient.
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "ckpt/model/sample_range.h"

@@ -2,7 +2,6 @@
 // Forecast of a run from its plan: stages with cost and memory, pipeline bubble, batches, data, saves. Pure;
 // `titan-train plan` prints it.
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #pragma once
 // Number of cores that this process may use, by CPU affinity and cgroup.
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 

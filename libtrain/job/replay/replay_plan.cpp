@@ -7,7 +7,6 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
-#include "ckpt/base/toml_text.h"
 #include "ckpt/ops/run_history.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/run/run_check.h"

@@ -2,7 +2,6 @@
 // Records the timeline of a rank's actions in a step. Costs one comparison per action if tracing is off.
 #include <chrono>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "libtrain/job/metrics/chrome_trace.h"

@@ -2,7 +2,6 @@
 // Checks the initial weights of a new run: a non-finite value would end its first step.
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "libtrain/job/start/init_map.h"
 

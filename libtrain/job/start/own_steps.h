@@ -2,7 +2,6 @@
 // The steps of the run folder and of the near folder (checkpoint.near), for the decision where to start. A step is
 // checked only if the decision depends on it, since a check takes a system call per member file.
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
