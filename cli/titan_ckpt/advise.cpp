@@ -218,19 +218,13 @@ std::string advise_json(const recipe::AdviseReport& report) {
 ckpt::Result<Answer> run_advise(const Request& request) {
   recipe::AdviseOptions options;
   options.run = request.command.positionals[0];
-  const std::optional<std::string> mtbf = request.command.value("mtbf"), budget = request.command.value("budget");
-  if (mtbf) {
-    const std::optional<double> seconds = parse_duration(*mtbf);
-    if (!seconds) return wrong_value("mtbf", *mtbf, "a time: 90s, 45m, 6h, 1.5d");
-    options.mtbf_s = *seconds;
-  }
-  if (budget) {
-    options.budget = parse_bytes(*budget);
-    if (!options.budget) return wrong_value("budget", *budget, "a size: 100GB, 512MiB, or bytes");
-  }
+  TITAN_RETURN_IF_ERROR(
+      read_flag(request.command, "mtbf", "a time: 90s, 45m, 6h, 1.5d", parse_duration, options.mtbf_s));
+  TITAN_RETURN_IF_ERROR(
+      read_flag(request.command, "budget", "a size: 100GB, 512MiB, or bytes", parse_bytes, options.budget));
   TITAN_ASSIGN_OR_RETURN(const recipe::AdviseReport report, recipe::advise_run(request.fs, options));
   return Answer{.text = request.json ? advise_json(report)
-                                     : advise_text(report, options.run, mtbf.has_value(), request.style)};
+                                     : advise_text(report, options.run, request.command.has("mtbf"), request.style)};
 }
 
 }  // namespace titan::cli

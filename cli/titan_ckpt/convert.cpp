@@ -42,31 +42,12 @@ std::string convert_json(const ConversionReport& report) {
   return json.document();
 }
 
-ckpt::Status read_dtype(const std::string& text, convert::ConvertOptions& options) {
-  options.q8_0 = text == "q8_0";
-  if (options.q8_0) return ckpt::ok_status();
+std::optional<ckpt::DType> float_type(const std::string& text) {
   constexpr std::pair<const char*, ckpt::DType> kNames[] = {
       {"f32", ckpt::DType::kF32}, {"bf16", ckpt::DType::kBF16}, {"f16", ckpt::DType::kF16}};
-  for (const auto& [name, value] : kNames) {
-    if (text == name || text == ckpt::dtype_name(value)) {
-      options.dtype = value;
-      return ckpt::ok_status();
-    }
-  }
-  return wrong_value("dtype", text, "f32, bf16, f16 or q8_0");
-}
-
-ckpt::Status read_names(const std::string& text, std::optional<convert::DcpNames>& names) {
-  constexpr std::pair<const char*, convert::DcpNames> kNames[] = {
-      {"torchtitan", convert::DcpNames::kTorchtitan},
-      {"torchtitan-0.3", convert::DcpNames::kNewerTorchtitan},
-      {"hf", convert::DcpNames::kHuggingface}};
-  for (const auto& [name, value] : kNames) {
-    if (text != name) continue;
-    names = value;
-    return ckpt::ok_status();
-  }
-  return wrong_value("names", text, "torchtitan, torchtitan-0.3 or hf");
+  for (const auto& [name, value] : kNames)
+    if (text == name || text == ckpt::dtype_name(value)) return value;
+  return std::nullopt;
 }
 
 ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
@@ -104,12 +85,16 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   if (const auto rows = command.value("rows")) {
     TITAN_ASSIGN_OR_RETURN(options.rules.rows, recipe::parse_head_rows("--rows", *rows));
   }
-  if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options));
-  if (const auto names = command.value("names")) TITAN_RETURN_IF_ERROR(read_names(*names, options.names));
-  if (const auto size = command.value("max-shard-size")) {
-    options.max_shard_bytes = parse_bytes(*size);
-    if (!options.max_shard_bytes) return wrong_value("max-shard-size", *size, "a size like 5GB, 512MiB or 1000000");
-  }
+  options.q8_0 = command.value("dtype") == "q8_0";
+  if (!options.q8_0)
+    TITAN_RETURN_IF_ERROR(read_flag(command, "dtype", "f32, bf16, f16 or q8_0", float_type, options.dtype));
+  TITAN_RETURN_IF_ERROR(read_flag(command, "names", "torchtitan, torchtitan-0.3 or hf",
+                                  word_of<convert::DcpNames>({{"torchtitan", convert::DcpNames::kTorchtitan},
+                                                              {"torchtitan-0.3", convert::DcpNames::kNewerTorchtitan},
+                                                              {"hf", convert::DcpNames::kHuggingface}}),
+                                  options.names));
+  TITAN_RETURN_IF_ERROR(
+      read_flag(command, "max-shard-size", "a size like 5GB, 512MiB or 1000000", parse_bytes, options.max_shard_bytes));
   options.created = format_utc(request.style.now);
   options.writer = version_line("titan-ckpt");
   return options;

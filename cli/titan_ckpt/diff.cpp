@@ -1,9 +1,7 @@
 #include "cli/titan_ckpt/diff.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
@@ -15,21 +13,8 @@ namespace titan::cli {
 
 namespace {
 
-ckpt::Result<double> bound(const Request& request, const char* flag) {
-  const std::optional<std::string> text = request.command.value(flag);
-  if (!text) return 0.0;
-  const std::optional<double> value = ckpt::number_of<double>(*text);
-  if (!value || !std::isfinite(*value) || *value < 0)
-    return wrong_value(flag, *text, "a number that is not negative, as 1e-5");
-  return *value;
-}
-
-ckpt::Result<DiffOrder> order(const Request& request) {
-  const std::string text = request.command.value("sort").value_or("change");
-  if (text == "change") return DiffOrder::kChange;
-  if (text == "norm") return DiffOrder::kNorm;
-  if (text == "name") return DiffOrder::kName;
-  return wrong_value("sort", text, "change, norm or name");
+ckpt::Status read_bound(const Command& command, const char* flag, double& bound) {
+  return read_flag(command, flag, "a number that is not negative, as 1e-5", number_from(0.0), bound);
 }
 
 // Whether some tensor was left out of both sides (CheckpointReader::left_out).
@@ -67,7 +52,10 @@ ckpt::Result<ckpt::CheckpointReader> open_beside(ckpt::Fs& fs, const std::string
 
 ckpt::Result<Answer> run_diff(const Request& request) {
   DiffView view{request.command.has("stats"), request.command.has("moments")};
-  TITAN_ASSIGN_OR_RETURN(view.order, order(request));
+  TITAN_RETURN_IF_ERROR(read_flag(
+      request.command, "sort", "change, norm or name",
+      word_of<DiffOrder>({{"change", DiffOrder::kChange}, {"norm", DiffOrder::kNorm}, {"name", DiffOrder::kName}}),
+      view.order));
   TITAN_ASSIGN_OR_RETURN(view.top, top_count(request.command, view.top));
   ckpt::DiffOptions options;
   options.a = convert::resolve_any(request.fs, request.command.positionals[0]);
@@ -82,8 +70,8 @@ ckpt::Result<Answer> run_diff(const Request& request) {
     return ckpt::invalid("`--only` is empty, expected a pattern such as 'layers.0.*'");
   if (request.command.has("rtol") || request.command.has("atol")) {
     options.scope.tolerance.emplace();
-    TITAN_ASSIGN_OR_RETURN(options.scope.tolerance->rtol, bound(request, "rtol"));
-    TITAN_ASSIGN_OR_RETURN(options.scope.tolerance->atol, bound(request, "atol"));
+    TITAN_RETURN_IF_ERROR(read_bound(request.command, "rtol", options.scope.tolerance->rtol));
+    TITAN_RETURN_IF_ERROR(read_bound(request.command, "atol", options.scope.tolerance->atol));
   }
   TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(request.command));
   const Work work(request, options, "diff");

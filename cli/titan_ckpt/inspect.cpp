@@ -9,16 +9,16 @@ namespace titan::cli {
 
 namespace {
 
-ckpt::Result<StatsOrder> order(const Command& command) {
-  const std::optional<std::string> text = command.value("sort");
-  if ((text || command.has("top")) && !command.has("stats"))
-    return ckpt::invalid(std::string(text ? "`--sort`" : "`--top`") + " is about statistics, which were not asked for")
+ckpt::Status read_order(const Command& command, StatsOrder& order) {
+  const bool sorted = command.has("sort");
+  if ((sorted || command.has("top")) && !command.has("stats"))
+    return ckpt::invalid(std::string(sorted ? "`--sort`" : "`--top`") +
+                         " is about statistics, which were not asked for")
         .with_hint("add --stats");
-  if (!text) return StatsOrder::kStored;
-  if (*text == "norm") return StatsOrder::kNorm;
-  if (*text == "max") return StatsOrder::kMax;
-  if (*text == "name") return StatsOrder::kName;
-  return wrong_value("sort", *text, "norm, max or name");
+  return read_flag(
+      command, "sort", "norm, max or name",
+      word_of<StatsOrder>({{"norm", StatsOrder::kNorm}, {"max", StatsOrder::kMax}, {"name", StatsOrder::kName}}),
+      order);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ ckpt::Result<Answer> run_inspect(const Request& request) {
       report,
       ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]), open));
   if (request.command.has("stats") && !view.tensors) view.tensors = "*";
-  TITAN_ASSIGN_OR_RETURN(view.order, order(request.command));
+  TITAN_RETURN_IF_ERROR(read_order(request.command, view.order));
   TITAN_ASSIGN_OR_RETURN(view.top, top_count(request.command, view.top));
   const std::vector<ckpt::TensorRow> all =
       view.tensors ? ckpt::tensor_rows(report.manifest) : std::vector<ckpt::TensorRow>{};

@@ -34,14 +34,11 @@ constexpr PhaseKind kDecays[] = {PhaseKind::kLinear, PhaseKind::kSqrt, PhaseKind
 
 Result<ckpt::MergeWeights> read_weights(const Command& command) {
   ckpt::MergeWeights weights;
-  const std::optional<std::string> text = command.value("weights"), ema = command.value("ema");
-  if (text && ema)
+  const std::optional<std::string> text = command.value("weights");
+  if (text && command.has("ema"))
     return ckpt::invalid("`--weights` and `--ema` exclude each other").with_hint("leave one of them out");
-  if (ema) {
-    weights.ema = ckpt::number_of<double>(*ema);
-    if (!weights.ema || !(*weights.ema > 0 && *weights.ema < 1))
-      return wrong_value("ema", *ema, "a number between 0 and 1, as 0.9");
-  }
+  TITAN_RETURN_IF_ERROR(read_flag(command, "ema", "a number between 0 and 1, as 0.9",
+                                  number_that<double>([](double beta) { return beta > 0 && beta < 1; }), weights.ema));
   if (!text || *text == "mean") return weights;
   for (const PhaseKind kind : kDecays) {
     if (*text != decay_name(kind)) continue;

@@ -1,6 +1,5 @@
 #include "cli/titan_ckpt/verbs.h"
 
-#include "ckpt/base/text.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/parity_set.h"
 #include "cli/kit/flag_values.h"
@@ -39,14 +38,11 @@ ckpt::Result<Answer> run_parity(const Request& request) {
   const Command& command = request.command;
   ckpt::ParityOptions options;
   options.ckpt = command.positionals[0];
-  const std::string text = command.value("files").value_or("");
-  const auto files = ckpt::number_of<std::uint32_t>(text);
-  if (text.empty())
+  if (command.value("files").value_or("").empty())
     return ckpt::invalid("`parity` needs `--files P`, how many files of the checkpoint may be lost")
         .with_hint("`titan-ckpt parity --help` shows its arguments");
-  if (!files || *files > ckpt::kMostParity)
-    return wrong_value("files", text, "0 to " + std::to_string(ckpt::kMostParity));
-  options.files = *files;
+  TITAN_RETURN_IF_ERROR(read_flag(command, "files", "0 to " + std::to_string(ckpt::kMostParity),
+                                  number_from(0u, ckpt::kMostParity), options.files));
   TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   const Work work(request, options, "parity");
   TITAN_ASSIGN_OR_RETURN(const ckpt::ParityReport report, ckpt::set_parity(request.fs, options));

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,11 +40,8 @@ Result<std::vector<Quantity>> read_quantities(const std::string& text) {
 }
 
 /// "12000", "1.5e9", "200k", "3M", "2G": a place on the x axis.
-Result<std::optional<double>> read_place(const Command& command, const char* flag) {
-  const std::optional<std::string> text = command.value(flag);
-  if (!text) return std::optional<double>();
+std::optional<double> place_of(std::string digits) {
   double unit = 1;
-  std::string digits = *text;
   for (const auto& [letter, size] :
        {std::pair{'k', 1e3}, std::pair{'M', 1e6}, std::pair{'G', 1e9}, std::pair{'T', 1e12}}) {
     if (!digits.ends_with(letter)) continue;
@@ -53,33 +49,28 @@ Result<std::optional<double>> read_place(const Command& command, const char* fla
     digits.pop_back();
     break;
   }
-  const std::optional<double> value = ckpt::number_of<double>(digits);
-  if (!value || !std::isfinite(*value) || *value < 0)
-    return wrong_value(flag, *text, "a step or a number of tokens: 12000, 200k, 1.5e9");
-  return std::optional<double>(*value * unit);
+  const std::optional<double> value = number_from(0.0)(digits);
+  return value ? std::optional(*value * unit) : std::nullopt;
 }
 
 Status read_options(const Command& command, PlotOptions& options, recipe::CurveOptions& curves) {
-  if (const auto text = command.value("x")) {
-    if (*text != "step" && *text != "tokens") return wrong_value("x", *text, "step or tokens");
-    options.x = *text == "tokens" ? recipe::XAxis::kTokens : recipe::XAxis::kStep;
-  }
+  TITAN_RETURN_IF_ERROR(read_flag(
+      command, "x", "step or tokens",
+      word_of<recipe::XAxis>({{"step", recipe::XAxis::kStep}, {"tokens", recipe::XAxis::kTokens}}), options.x));
   if (const auto text = command.value("y")) {
     TITAN_ASSIGN_OR_RETURN(options.y, read_quantities(*text));
   }
-  if (const auto text = command.value("smooth")) {
-    const std::optional<double> weight = ckpt::number_of<double>(*text);
-    if (!weight || !(*weight >= 0 && *weight < 1))
-      return wrong_value("smooth", *text, "a weight of at least 0 and below 1");
-    options.smooth = *weight;
-  }
+  TITAN_RETURN_IF_ERROR(read_flag(command, "smooth", "a weight of at least 0 and below 1",
+                                  number_that<double>([](double weight) { return weight >= 0 && weight < 1; }),
+                                  options.smooth));
   if (const auto text = command.value("log")) {
     if (*text != "x" && *text != "y" && *text != "xy") return wrong_value("log", *text, "x, y or xy");
     options.log_x = text->find('x') != std::string::npos;
     options.log_y = text->find('y') != std::string::npos;
   }
-  TITAN_ASSIGN_OR_RETURN(curves.from, read_place(command, "from"));
-  TITAN_ASSIGN_OR_RETURN(curves.to, read_place(command, "to"));
+  const std::string place = "a step or a number of tokens: 12000, 200k, 1.5e9";
+  TITAN_RETURN_IF_ERROR(read_flag(command, "from", place, place_of, curves.from));
+  TITAN_RETURN_IF_ERROR(read_flag(command, "to", place, place_of, curves.to));
   if (curves.from && curves.to && *curves.from > *curves.to)
     return ckpt::invalid("`--from` " + *command.value("from") + " lies behind `--to` " + *command.value("to"));
   curves.x = options.x;

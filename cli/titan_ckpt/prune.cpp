@@ -60,27 +60,16 @@ void kept_members(JsonOut& json, const std::vector<std::string>& stay, const std
     json.path("kept", kept);
 }
 
-Result<std::uint64_t> number(const std::string& flag, const std::string& text, std::uint64_t least) {
-  const std::optional<std::uint64_t> value = ckpt::number_of<std::uint64_t>(text);
-  if (!value || *value < least)
-    return wrong_value(flag, text, "a whole number of " + std::to_string(least) + " or more");
-  return *value;
-}
-
 Status read_rules(const Command& command, ckpt::PruneRules& rules) {
-  if (const auto text = command.value("keep-last")) {
-    TITAN_ASSIGN_OR_RETURN(rules.keep_last, number("keep-last", *text, 1));
-  }
-  if (const auto text = command.value("keep-every")) {
-    TITAN_ASSIGN_OR_RETURN(rules.keep_every, number("keep-every", *text, 1));
-  }
-  if (const auto text = command.value("thin")) {
-    TITAN_ASSIGN_OR_RETURN(rules.thin, number("thin", *text, 1));
-  }
+  for (const auto& [flag, rule] : {std::pair("keep-last", &rules.keep_last), std::pair("keep-every", &rules.keep_every),
+                                   std::pair("thin", &rules.thin)})
+    TITAN_RETURN_IF_ERROR(
+        read_flag(command, flag, "a whole number of 1 or more", number_from<std::uint64_t>(1), *rule));
   for (const std::string& list : command.all("keep")) {
     for (const std::string& text : ckpt::split(list, ',')) {
-      TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, number("keep", text, 0));
-      rules.keep.push_back(step);
+      const std::optional<std::uint64_t> step = ckpt::number_of<std::uint64_t>(text);
+      if (!step) return wrong_value("keep", text, "a whole number of 0 or more");
+      rules.keep.push_back(*step);
     }
   }
   return ckpt::ok_status();

@@ -2,7 +2,6 @@
 #include <ctime>
 #include <string>
 
-#include "ckpt/base/text.h"
 #include "ckpt/ops/reshard.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
@@ -20,47 +19,32 @@ namespace {
 
 using ckpt::ReshardReport;
 using ckpt::Result;
-using ckpt::Status;
 using ckpt::StorageLayout;
 
-Status read_degree(const Command& command, const char* flag, std::optional<std::uint32_t>& degree) {
-  const std::optional<std::string> text = command.value(flag);
-  if (!text) return ckpt::ok_status();
-  const std::optional<std::uint64_t> value = ckpt::number_of<std::uint64_t>(*text);
-  if (!value || *value == 0 || *value > ckpt::kMaxRanks)
-    return wrong_value(flag, *text, "a degree from 1 to " + std::to_string(ckpt::kMaxRanks));
-  degree = static_cast<std::uint32_t>(*value);
-  return ckpt::ok_status();
-}
-
-Status read_memory(const Command& command, std::uint64_t& bytes) {
-  const std::optional<std::string> text = command.value("memory");
-  if (!text) return ckpt::ok_status();
-  const std::optional<std::uint64_t> value = parse_bytes(*text);
-  if (!value || *value > std::uint64_t{1} << 62)
-    return wrong_value("memory", *text, "bytes, or a number with KiB, MiB or GiB");
-  bytes = *value;
-  return ckpt::ok_status();
+std::optional<std::uint64_t> memory_of(const std::string& text) {
+  const std::optional<std::uint64_t> bytes = parse_bytes(text);
+  return bytes && *bytes <= std::uint64_t{1} << 62 ? bytes : std::nullopt;
 }
 
 Result<ckpt::ReshardOptions> read_options(const Command& command) {
   ckpt::ReshardOptions options;
   options.source = command.positionals[0];
   options.dst = command.positionals[1];
-  TITAN_RETURN_IF_ERROR(read_degree(command, "dp", options.target.dp));
-  TITAN_RETURN_IF_ERROR(read_degree(command, "pp", options.target.pp));
+  for (const auto& [flag, degree] : {std::pair("dp", &options.target.dp), std::pair("pp", &options.target.pp)})
+    TITAN_RETURN_IF_ERROR(read_flag(command, flag, "a degree from 1 to " + std::to_string(ckpt::kMaxRanks),
+                                    number_from(1u, ckpt::kMaxRanks), *degree));
   options.target.stages = command.value("stages").value_or("");
   if (command.has("stages") && options.target.stages.empty())
     return wrong_value("stages", "", "a layout like Et*2|t*2L");
-  if (const std::optional<std::string> placement = command.value("placement")) {
-    if (*placement != "loop" && *placement != "v") return wrong_value("placement", *placement, "loop or v");
-    options.target.placement = *placement == "v" ? ckpt::Placement::kV : ckpt::Placement::kLoop;
-  }
-  if (const std::optional<std::string> codec = command.value("compression")) {
-    if (*codec != "none" && *codec != "zstd") return wrong_value("compression", *codec, "none or zstd");
-    options.target.codec = *codec == "none" ? ckpt::Codec::kRaw : ckpt::Codec::kZstd;
-  }
-  TITAN_RETURN_IF_ERROR(read_memory(command, options.memory));
+  TITAN_RETURN_IF_ERROR(
+      read_flag(command, "placement", "loop or v",
+                word_of<ckpt::Placement>({{"loop", ckpt::Placement::kLoop}, {"v", ckpt::Placement::kV}}),
+                options.target.placement));
+  TITAN_RETURN_IF_ERROR(read_flag(command, "compression", "none or zstd",
+                                  word_of<ckpt::Codec>({{"none", ckpt::Codec::kRaw}, {"zstd", ckpt::Codec::kZstd}}),
+                                  options.target.codec));
+  TITAN_RETURN_IF_ERROR(
+      read_flag(command, "memory", "bytes, or a number with KiB, MiB or GiB", memory_of, options.memory));
   TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   if (!options.target.dp && !options.target.pp && !command.has("stages") && !options.target.placement &&
       !options.target.codec)

@@ -3,7 +3,6 @@
 #include <ctime>
 
 #include "ckpt/base/path.h"
-#include "ckpt/base/text.h"
 #include "ckpt/ops/scrub.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/text.h"
@@ -48,11 +47,9 @@ ckpt::Result<Answer> run_scrub(const Request& request) {
   options.run = ckpt::without_slashes(command.positionals[0]);
   options.status = command.value("status").value_or(ckpt::join_path(options.run, "scrub.prom"));
   if (options.status.empty()) return ckpt::invalid("`--status` is empty, expected the name of a file");
-  if (const auto text = command.value("rate")) {
-    const auto rate = ckpt::number_of<std::uint64_t>(*text);
-    if (!rate || *rate == 0 || *rate > kMostRate) return wrong_value("rate", *text, "a number of MB/s, as 100");
-    options.rate = *rate * kMegabyte;
-  }
+  TITAN_RETURN_IF_ERROR(
+      read_flag(command, "rate", "a number of MB/s, as 100", number_from<std::uint64_t>(1, kMostRate), options.rate));
+  options.rate *= kMegabyte;
   TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   if (options.threads == 0) options.threads = 1;
   options.now = [] { return static_cast<std::uint64_t>(std::time(nullptr)); };

@@ -81,10 +81,9 @@ ckpt::Result<Answer> run_strip(const Request& request) {
       return wrong_value("keep", *keep, "model").with_hint("without --keep everything but the optimizer stays");
     options.keep = ckpt::StripKeep::kModel;
   }
-  if (const auto dtype = command.value("dtype")) {
-    if (*dtype != "bf16" && *dtype != "f32") return wrong_value("dtype", *dtype, "bf16 or f32");
-    options.dtype = *dtype == "bf16" ? ckpt::DType::kBF16 : ckpt::DType::kF32;
-  }
+  TITAN_RETURN_IF_ERROR(read_flag(command, "dtype", "bf16 or f32",
+                                  word_of<ckpt::DType>({{"bf16", ckpt::DType::kBF16}, {"f32", ckpt::DType::kF32}}),
+                                  options.dtype));
   const Work work(request, options, "strip");
   TITAN_ASSIGN_OR_RETURN(ckpt::StripReport report, ckpt::plan_strip(request.fs, options));
   if (!command.has("dry-run")) {

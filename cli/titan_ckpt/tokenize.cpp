@@ -6,7 +6,6 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
-#include "ckpt/base/text.h"
 #include "ckpt/store/named_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
@@ -76,14 +75,13 @@ Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
   if (options->completions + command.has("messages") + command.has("field") > 1)
     return ckpt::invalid("only one of --field, --completions and --messages says what a line holds")
         .with_hint("leave out the others");
-  if (const auto format = command.value("format")) {
-    if (*format != "text" && *format != "jsonl") return wrong_value("format", *format, "text or jsonl");
-    options->input.format = *format == "text" ? corpus::InputFormat::kText : corpus::InputFormat::kJsonLines;
-  }
+  using enum corpus::InputFormat;
+  TITAN_RETURN_IF_ERROR(read_flag(command, "format", "text or jsonl",
+                                  word_of<corpus::InputFormat>({{"text", kText}, {"jsonl", kJsonLines}}),
+                                  options->input.format));
   if (const auto split = command.value("split")) {
     TITAN_ASSIGN_OR_RETURN(options->input.separator, unescaped("split", *split));
-    const bool lines =
-        options->completions || !options->messages.empty() || options->input.format == corpus::InputFormat::kJsonLines;
+    const bool lines = options->completions || !options->messages.empty() || options->input.format == kJsonLines;
     if (lines)
       return ckpt::invalid("`--split` has no effect on JSON lines: each line is a document")
           .with_hint("leave it out, or `--completions`, `--messages` and `--format jsonl`");
@@ -91,11 +89,7 @@ Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
   }
   for (const auto& [flag, token] : {std::pair("bos", &options->before), std::pair("eos", &options->behind)})
     if (const auto value = command.value(flag)) *token = *value == "none" ? "" : *value;
-  if (const auto size = command.value("shard-size")) {
-    const auto bytes = parse_bytes(*size);
-    if (!bytes) return wrong_value("shard-size", *size, "a size: 256MiB, 1GB");
-    options->shard_bytes = *bytes;
-  }
+  TITAN_RETURN_IF_ERROR(read_flag(command, "shard-size", "a size: 256MiB, 1GB", parse_bytes, options->shard_bytes));
   options->replace_malformed = command.has("replace-malformed");
   options->force = command.has("force");
   options->dry_run = command.has("dry-run");
@@ -239,15 +233,11 @@ ckpt::Result<Answer> run_tokens(const Request& request) {
   options.folder = command.positionals[0];
   options.tokenizer = command.value("tokenizer").value_or("");
   options.verify = command.has("verify");
-  if (const auto type = command.value("token-dtype")) {
-    if (*type != "uint16" && *type != "uint32") return wrong_value("token-dtype", *type, "uint16 or uint32");
-    options.raw_bytes = *type == "uint16" ? 2 : 4;
-  }
-  if (const auto show = command.value("show")) {
-    const auto count = ckpt::number_of<std::uint64_t>(*show);
-    if (!count || *count == 0 || *count > kMostShown)
-      return wrong_value("show", *show, "a number of documents from 1 to 1000");
-    options.show = *count;
+  TITAN_RETURN_IF_ERROR(read_flag(command, "token-dtype", "uint16 or uint32",
+                                  word_of<std::uint32_t>({{"uint16", 2}, {"uint32", 4}}), options.raw_bytes));
+  TITAN_RETURN_IF_ERROR(read_flag(command, "show", "a number of documents from 1 to 1000",
+                                  number_from<std::uint64_t>(1, kMostShown), options.show));
+  if (options.show > 0) {
     if (options.tokenizer.empty() && !is_folder(request.fs, options.folder))
       return ckpt::invalid("'" + options.folder + "' does not say its tokenizer, which --show decodes with")
           .with_hint("--tokenizer DIR names a folder that holds tokenizer.json");

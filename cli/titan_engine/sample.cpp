@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -159,48 +158,30 @@ constexpr std::uint64_t kTokens = 256;  // as in transformers' pipeline, or as m
 
 Result<train::SamplingSettings> sampling_of(const Command& command) {
   train::SamplingSettings settings;
-  if (const auto text = command.value("temperature")) {
-    const auto value = ckpt::number_of<double>(*text);
-    if (!value || !std::isfinite(*value) || *value < 0)
-      return wrong_value("temperature", *text, "0 (the most likely token) or a number above it");
-    settings.temperature = *value;
-  }
-  if (const auto text = command.value("top-k")) {
-    const auto value = ckpt::number_of<std::uint64_t>(*text);
-    if (!value || *value == 0) return wrong_value("top-k", *text, "a whole number from 1 on");
-    settings.top_k = *value;
-  }
-  if (const auto text = command.value("top-p")) {
-    const auto value = ckpt::number_of<double>(*text);
-    if (!value || !(*value > 0 && *value <= 1)) return wrong_value("top-p", *text, "a number above 0, and at most 1");
-    settings.top_p = *value;
-  }
+  TITAN_RETURN_IF_ERROR(read_flag(command, "temperature", "0 (the most likely token) or a number above it",
+                                  number_from(0.0), settings.temperature));
+  TITAN_RETURN_IF_ERROR(
+      read_flag(command, "top-k", "a whole number from 1 on", number_from<std::uint64_t>(1), settings.top_k));
+  TITAN_RETURN_IF_ERROR(read_flag(command, "top-p", "a number above 0, and at most 1",
+                                  number_that<double>([](double p) { return p > 0 && p <= 1; }), settings.top_p));
   for (const char* flag : {"top-k", "top-p", "seed"})
     if (command.has(flag) && settings.temperature == 0)
       return ckpt::invalid("`--" + std::string(flag) + "` has no effect at temperature 0, where nothing is drawn")
           .with_hint("add --temperature 1");
-  if (const auto text = command.value("seed")) {
-    const auto value = ckpt::number_of<std::uint64_t>(*text);
-    if (!value) return wrong_value("seed", *text, "a whole number below 2^64");
-    settings.seed = *value;
-  } else if (settings.temperature > 0) {
-    settings.seed = ckpt::random_number();
-  }
+  if (!command.has("seed") && settings.temperature > 0) settings.seed = ckpt::random_number();
+  TITAN_RETURN_IF_ERROR(
+      read_flag(command, "seed", "a whole number below 2^64", number_from<std::uint64_t>(0), settings.seed));
   return settings;
 }
 
 Result<train::GenerationOptions> options_of(const Command& command, const Texts& texts, const recipe::ModelDims& dims) {
   train::GenerationOptions options;
   TITAN_ASSIGN_OR_RETURN(options.sampling, sampling_of(command));
-  if (const auto text = command.value("max-new-tokens")) {
-    const auto value = ckpt::number_of<std::uint64_t>(*text);
-    if (!value || *value == 0 || *value > kMostNewTokens)
-      return wrong_value("max-new-tokens", *text, "a whole number from 1 to " + std::to_string(kMostNewTokens));
-    options.most = *value;
-  }
-  const std::string dtype = command.value("dtype").value_or("float32");
-  if (dtype != "float32" && dtype != "bfloat16") return wrong_value("dtype", dtype, "float32 or bfloat16");
-  options.bf16 = dtype == "bfloat16";
+  TITAN_RETURN_IF_ERROR(read_flag(command, "max-new-tokens",
+                                  "a whole number from 1 to " + std::to_string(kMostNewTokens),
+                                  number_from<std::uint64_t>(1, kMostNewTokens), options.most));
+  TITAN_RETURN_IF_ERROR(read_flag(command, "dtype", "float32 or bfloat16",
+                                  word_of<bool>({{"float32", false}, {"bfloat16", true}}), options.bf16));
   TITAN_ASSIGN_OR_RETURN(const unsigned threads, thread_count(command));
   options.threads = threads > 0 ? static_cast<int>(threads) : train::allowed_cores();
   options.kv_cache = !command.has("no-kv-cache");

@@ -2,7 +2,6 @@
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs_posix.h"
-#include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/units.h"
 #include "recipe/plan/calibration.h"
@@ -32,13 +31,8 @@ constexpr Figure kFigures[] = {
 };
 
 Status replace(const Command& command, const char* flag, double most, double& figure) {
-  const auto text = command.value(flag);
-  if (!text) return ckpt::ok_status();
-  const auto number = ckpt::number_of<double>(*text);
-  if (!number || !(*number > 0) || *number > most)
-    return wrong_value(flag, *text, most == 1 ? "a share above 0, at most 1" : "a number above 0");
-  figure = *number;
-  return ckpt::ok_status();
+  return read_flag(command, flag, most == 1 ? "a share above 0, at most 1" : "a number above 0",
+                   number_that<double>([=](double number) { return number > 0 && number <= most; }), figure);
 }
 
 Status check_alone(const Command& command) {
@@ -89,11 +83,8 @@ Result<std::optional<recipe::DeviceFigures>> device_of(const Command& command) {
       return wrong_value("device-memory", *text, "a size above " + format_bytes(figures.reserve_bytes));
     figures.memory_bytes = *bytes;
   }
-  if (const auto text = command.value("gpus-per-node")) {
-    const auto number = ckpt::number_of<std::uint32_t>(*text);
-    if (!number || *number == 0) return wrong_value("gpus-per-node", *text, "a whole number from 1 on");
-    figures.per_node = *number;
-  }
+  TITAN_RETURN_IF_ERROR(
+      read_flag(command, "gpus-per-node", "a whole number from 1 on", number_from(1u), figures.per_node));
   return std::optional(figures);
 }
 
