@@ -52,10 +52,7 @@ ckpt::Result<std::string> latest_word(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, path));
   if (!there) return ckpt::not_found(path + " is not there");
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, through_link(fs, path), kMaxLatest));
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::string_view text = ckpt::text_of(bytes);
-  const std::size_t begin = text.find_first_not_of(kBlanks), end = text.find_last_not_of(kBlanks);
-  return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin, end - begin + 1));
+  return std::string(ckpt::trimmed(ckpt::text_of(bytes), " \t\r\n"));
 }
 
 }  // namespace titan::convert

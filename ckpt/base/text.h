@@ -2,6 +2,7 @@
 // Splitting, joining and parsing text. Pure.
 #include <charconv>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,11 +14,19 @@ namespace titan::ckpt {
 /// All `words` as one text, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
+/// What `text_of` makes of each of `items` (a function, or a pointer to a member) as one text.
+template <typename Items, typename TextOf>
+std::string joined(const Items& items, std::string_view between, TextOf text_of) {
+  std::string text;
+  for (const auto& item : items) text.append(text.empty() ? "" : between) += std::invoke(text_of, item);
+  return text;
+}
+
 /// The parts of `text` between separators: "a,,b" has three parts, "" has one (empty) part.
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// `text` without spaces, tabs and carriage returns at its ends.
-std::string_view trimmed(std::string_view text);
+/// `text` without `blanks` at its ends: spaces, tabs and carriage returns.
+std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r");
 
 /// Parses all of `text` as a number; nullopt for any other text or a number outside the range of T.
 template <typename T>

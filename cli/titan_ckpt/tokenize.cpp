@@ -6,6 +6,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/text.h"
 #include "ckpt/store/named_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
@@ -98,9 +99,7 @@ Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
 }
 
 std::string ids_text(const std::vector<std::uint32_t>& ids) {
-  std::string text;
-  for (const std::uint32_t id : ids) text += (text.empty() ? "" : ", ") + std::to_string(id);
-  return text.empty() ? "nothing" : text;
+  return ids.empty() ? "nothing" : ckpt::joined(ids, ", ", [](std::uint32_t id) { return std::to_string(id); });
 }
 
 /// Adds the lines about a token folder that `tokenize` and `tokens` share.

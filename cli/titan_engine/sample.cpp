@@ -281,9 +281,7 @@ ckpt::Result<Answer> run_sample(const Request& request) {
       const std::string prompt = whole.push(*report.prompt);
       show.put(prompt + whole.finish());
     } else {
-      std::string prompt;
-      for (const std::int64_t id : report.options.prompt) prompt += (prompt.empty() ? "" : ",") + std::to_string(id);
-      show.put(prompt);
+      show.put(ckpt::joined(report.options.prompt, ",", [](std::int64_t id) { return std::to_string(id); }));
     }
     return cancel;
   };

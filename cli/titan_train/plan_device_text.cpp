@@ -1,6 +1,7 @@
 // `plan --device` as text and as JSON.
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/table.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/plan_device.h"
@@ -51,25 +52,19 @@ std::string stage_table(const DeviceForecast& f, const recipe::RunPlan& plan, co
   return table.render(palette, "  ");
 }
 
-std::string words_of(const train::FittingSettings& settings) {
-  std::string text;
-  for (const std::string& word : settings.words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
-/// If the run does not fit the GPUs' memory: how much is missing, and settings that would fit.
+/// Settings that would fit instead.
 std::string way_out(const DeviceReport& report, const Palette& palette) {
   if (report.forecast.fits()) return "";
   std::string text = "  " + palette.paint(Role::kWarning, "!") +
                      " it does not fit: " + format_bytes(report.forecast.rank_bytes()) + " needed, " +
                      format_bytes(report.forecast.device.memory_bytes) + " there\n";
   for (const train::FittingSettings& fit : report.fitting.fits)
-    text += "    fits: " + words_of(fit) + "\n      " + format_bytes(fit.rank_bytes) + ", " +
+    text += "    fits: " + ckpt::joined(fit.words, " ") + "\n      " + format_bytes(fit.rank_bytes) + ", " +
             seconds(fit.step_seconds) + " a step" + (fit.same_curve ? "" : "; shapes the curve") + "\n";
   if (!report.fitting.fits.empty()) return text;
   return text + "    nothing that was tried fits on these GPUs; least " +
          format_bytes(std::min(report.fitting.least.rank_bytes, report.forecast.rank_bytes())) +
-         (report.fitting.least.words.empty() ? "" : ": " + words_of(report.fitting.least)) +
+         (report.fitting.least.words.empty() ? "" : ": " + ckpt::joined(report.fitting.least.words, " ")) +
          "\n    more GPUs divide it further\n";
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
 #include "cli/kit/table.h"
@@ -88,16 +89,11 @@ std::string time_text(const PlanReport& report) {
 
 /// "4, 4, 3, 3" for at most eight ranks, else each count with the number of ranks that have it.
 std::string shares_text(const std::vector<std::uint32_t>& counts) {
-  std::string text;
-  if (counts.size() <= 8) {
-    for (const std::uint32_t count : counts) text += (text.empty() ? "" : ", ") + std::to_string(count);
-    return text;
-  }
+  if (counts.size() <= 8) return ckpt::joined(counts, ", ", number);
   std::map<std::uint32_t, std::uint64_t, std::greater<>> ranks;
   for (const std::uint32_t count : counts) ++ranks[count];
-  for (const auto& [count, times] : ranks)
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " on " + counted(times, "rank");
-  return text;
+  return ckpt::joined(ranks, ", ",
+                      [](const auto& of) { return number(of.first) + " on " + counted(of.second, "rank"); });
 }
 
 std::string overview(const PlanReport& report, const Palette& palette) {

@@ -15,6 +15,7 @@
 #include "recipe/change/name_rules.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
+#include "recipe/keys/loader.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/model/manifest_dims.h"
@@ -82,9 +83,7 @@ Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::
   const std::vector<std::string> unknown = recipe::unknown_model_keys({}, rows);
   TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(ckpt::posix_fs(), given));
   if (unknown.empty() || format == nullptr) return recipe::stored_dims(rows, source.path());
-  std::string names;
-  for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
-  return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
+  return ckpt::incompatible(source.path() + " does not say what model it holds: " + ckpt::joined(unknown))
       .with_hint(
           "titan-ckpt convert " + ckpt::shell_word(given) +
           " NEW --to titan --config FILE.toml, where FILE.toml has model.flavor or model.n_heads, and what is not "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "converters/hf/fields.h"
 #include "converters/hf/hf_rope.h"
 #include "converters/json_file.h"
@@ -47,9 +48,8 @@ const HfFamily* find_family(Fields& fields, const HfFamilies& families) {
   const JsonValue* architectures = fields.list("architectures");
   if (architectures == nullptr || architectures->items().empty()) {
     if (by_type != families.end()) return &*by_type;
-    std::string types;
-    for (const HfFamily& family : families) types += (types.empty() ? "" : ", ") + family.model_type;
-    fields.fail(unsupported(fields.what() + ": model type '" + type + "' is not one of " + types));
+    fields.fail(unsupported(fields.what() + ": model type '" + type + "' is not one of " +
+                            ckpt::joined(families, ", ", &HfFamily::model_type)));
     return nullptr;
   }
   const std::string name = architectures->items()[0].text() != nullptr ? *architectures->items()[0].text() : "";
@@ -64,15 +64,14 @@ const HfFamily* find_family(Fields& fields, const HfFamilies& families) {
     return &*found;
   }
   const auto known = std::ranges::find(kLacks, name, [](const Lack& lack) { return std::string(lack.architecture); });
-  std::string missing = known == std::end(kLacks) ? "" : ": Titan's model has no " + std::string(known->what), names;
+  std::string missing = known == std::end(kLacks) ? "" : ": Titan's model has no " + std::string(known->what);
   for (const HfFamily& family : families) {
     const std::string& whole = family.architecture;
     if (name == whole.substr(0, whole.find("ForCausalLM")) + "Model")
       missing = ": it has no head; save the model as " + whole;
-    names += (names.empty() ? "" : ", ") + whole;
   }
   fields.fail(unsupported(fields.what() + ": architecture '" + name + "' is not supported" + missing)
-                  .with_hint("supported are " + names));
+                  .with_hint("supported are " + ckpt::joined(families, ", ", &HfFamily::architecture)));
   return nullptr;
 }
 

@@ -245,9 +245,8 @@ std::string slices_of(const CheckpointReader& source, const Fused& fused) {
 }
 
 std::string shape_as_python(const std::vector<std::uint64_t>& shape) {
-  std::string text;
-  for (const std::uint64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "(" + text + (shape.size() == 1 ? ",)" : ")");
+  return "(" + ckpt::joined(shape, ", ", [](std::uint64_t extent) { return std::to_string(extent); }) +
+         (shape.size() == 1 ? ",)" : ")");
 }
 
 Status Writer::write_fused(Fs& fs, const std::string& path, const Fused& fused, const Progress& progress) {

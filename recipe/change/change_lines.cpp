@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/printed.h"
+#include "ckpt/base/text.h"
 #include "ckpt/base/wrap.h"
 #include "ckpt/plan/lr_schedule.h"
 
@@ -57,8 +58,7 @@ std::string jump(const ckpt::LrPreview& preview) {
 }
 
 std::string refusal(const ckpt::LrPreview& preview) {
-  std::string causes;
-  for (const std::string& cause : preview.refused.causes) causes += (causes.empty() ? "" : ", ") + cause;
+  const std::string causes = ckpt::joined(preview.refused.causes);
   return "not possible: " + preview.refused.message + (causes.empty() ? "" : " (" + causes + ")");
 }
 

@@ -44,11 +44,7 @@ std::string number_text(double value) {
                                                                : toml_float(value);
 }
 
-std::string quoted_list(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + toml_string(word);
-  return text;
-}
+std::string quoted_list(const std::vector<std::string>& words) { return ckpt::joined(words, ", ", toml_string); }
 
 bool is_text(const Value& value, std::string_view expected) {
   const auto* text = value.as<std::string>();

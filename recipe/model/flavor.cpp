@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "ckpt/base/text.h"
+
 namespace titan::recipe {
 namespace {
 
@@ -34,11 +36,7 @@ const Flavor* find_flavor(std::string_view name, std::string_view family) {
   return nullptr;
 }
 
-std::string flavor_names(std::string_view family) {
-  std::string names;
-  for (const Flavor& flavor : flavors_of(family)) names += (names.empty() ? "" : ", ") + std::string(flavor.name);
-  return names;
-}
+std::string flavor_names(std::string_view family) { return ckpt::joined(flavors_of(family), ", ", &Flavor::name); }
 
 const char* family_of(const ModelDims& dims) { return dims.qk_norm && !dims.whole_qk_norm ? kQwen3 : kLlama3; }
 

@@ -23,11 +23,7 @@ bool has_length(const RopeScaling& scaling) {
 
 /// The shortest digits of a number. A whole number has no ".0", unlike in TOML.
 
-std::string digits(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) text += (text.empty() ? "" : ",") + ckpt::digits_of(value);
-  return text;
-}
+std::string digits(const std::vector<double>& values) { return ckpt::joined(values, ",", ckpt::digits_of<double>); }
 
 /// Reads numbers between ':'. One missing or malformed number makes the whole text invalid.
 class Numbers {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/nearest.h"
+#include "ckpt/base/text.h"
 
 namespace titan::recipe {
 namespace {
@@ -33,11 +34,7 @@ std::vector<std::string> names() {
 
 }  // namespace
 
-std::string known_devices() {
-  std::string text;
-  for (const std::string& name : names()) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
+std::string known_devices() { return ckpt::joined(kDevices, ", ", &Known::name); }
 
 ckpt::Result<DeviceFigures> device_figures(const std::string& name) {
   const Known* known = std::ranges::find(kDevices, name, [](const Known& device) { return std::string(device.name); });

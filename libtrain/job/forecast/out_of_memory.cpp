@@ -1,6 +1,7 @@
 #include "libtrain/job/forecast/out_of_memory.h"
 
 #include "ckpt/base/size_text.h"
+#include "ckpt/base/text.h"
 #include "libtrain/job/forecast/fit_device.h"
 #include "libtrain/job/forecast/forecast.h"
 
@@ -18,9 +19,7 @@ std::string way_out(const recipe::Config& config, const recipe::RunPlan& plan, s
   if (!on_gpu) device->reserve_bytes = 0;
   const FittingSearch found = settings_that_fit(config, plan, *device);
   if (found.fits.empty()) return "no setting that is known here would be enough: more ranks, or a smaller model";
-  std::string words;
-  for (const std::string& word : found.fits[0].words) words += (words.empty() ? "" : " ") + word;
-  return words + " would need about " + ckpt::size_text(found.fits[0].rank_bytes) +
+  return ckpt::joined(found.fits[0].words, " ") + " would need about " + ckpt::size_text(found.fits[0].rank_bytes) +
          (found.fits[0].same_curve ? "" : "; it shapes the curve, so that a run that has begun needs --allow");
 }
 

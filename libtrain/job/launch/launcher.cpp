@@ -21,6 +21,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/random_id.h"
+#include "ckpt/base/text.h"
 #include "libtrain/job/launch/c_list.h"
 #include "libtrain/job/launch/process_state.h"
 #include "libtrain/job/launch/signals.h"
@@ -357,12 +358,8 @@ class Job {
   }
 
   std::string who(const std::vector<int>& ranks) const {
-    std::string numbers, pids;
-    for (const int rank : ranks) {
-      numbers += (numbers.empty() ? "" : ", ") + std::to_string(rank);
-      pids += (pids.empty() ? "" : ", ") + std::to_string(ranks_[rank].pid);
-    }
-    return "ranks " + numbers + " (pids " + pids + ")";
+    return "ranks " + ckpt::joined(ranks, ", ", [](int rank) { return std::to_string(rank); }) + " (pids " +
+           ckpt::joined(ranks, ", ", [&](int rank) { return std::to_string(ranks_[rank].pid); }) + ")";
   }
 
   std::string log_hint(int rank) const {

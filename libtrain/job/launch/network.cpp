@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "libtrain/job/launch/master.h"
 
 namespace titan::train {
@@ -16,10 +17,8 @@ namespace {
 using ckpt::Result;
 
 std::string list_of(const std::vector<LocalAddress>& addresses) {
-  std::string text;
-  for (const LocalAddress& address : addresses)
-    text += (text.empty() ? "" : ", ") + address.interface + " " + address.text;
-  return text.empty() ? "none" : text;
+  if (addresses.empty()) return "none";
+  return ckpt::joined(addresses, ", ", [](const LocalAddress& one) { return one.interface + " " + one.text; });
 }
 
 std::string hosts_text(const LaunchEnv& env) {

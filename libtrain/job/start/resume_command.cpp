@@ -116,11 +116,7 @@ std::vector<std::string> words_without_keys(const std::vector<std::string>& word
   return without(kept, named);
 }
 
-std::string shell_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + ckpt::shell_word(word);
-  return line;
-}
+std::string shell_line(const std::vector<std::string>& words) { return ckpt::joined(words, " ", ckpt::shell_word); }
 
 namespace {
 
