@@ -121,10 +121,11 @@ using Progress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
 /// An open foreign checkpoint.
 class ForeignCheckpoint {
  public:
+  explicit ForeignCheckpoint(std::string path) : path_(std::move(path)) {}
   virtual ~ForeignCheckpoint() = default;
-  virtual const std::string& path() const = 0;
+  const std::string& path() const { return path_; }
   /// All tensors, in a fixed order (the file's, or by name).
-  virtual const std::vector<ForeignTensor>& tensors() const = 0;
+  const std::vector<ForeignTensor>& tensors() const { return tensors_; }
   /// Reads elements [first, first + out.size() / element size) of `tensor`. Thread-safe. \error kCorrupt, kFailed
   virtual Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
   /// Maps everything to Titan's names. \error kUnsupported (a model that Titan cannot express; names what is missing),
@@ -133,6 +134,10 @@ class ForeignCheckpoint {
   /// Reads every byte once and checks what the format allows: sizes, and checksums if it has any. The report's note
   /// says what cannot be checked.
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
+
+ protected:
+  const std::string path_;
+  std::vector<ForeignTensor> tensors_;
 };
 
 /// The naming scheme and row order of the tensors in a DCP directory that is written.
@@ -188,7 +193,14 @@ Result<std::unique_ptr<ForeignWriter>> planned(Fs& fs, const CheckpointReader& s
   return std::unique_ptr<ForeignWriter>(std::move(writer));
 }
 
-/// One foreign checkpoint format. Stateless.
+/// Makes a checkpoint of type Checkpoint and calls its open(). \error as Checkpoint::open
+template <typename Checkpoint, typename... Given>
+Result<std::unique_ptr<ForeignCheckpoint>> opened(Fs& fs, const Given&... given) {
+  auto checkpoint = std::make_unique<Checkpoint>(fs, given...);
+  TITAN_RETURN_IF_ERROR(checkpoint->open());
+  return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+}
+
 class Format {
  public:
   virtual ~Format() = default;

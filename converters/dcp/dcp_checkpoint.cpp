@@ -11,7 +11,8 @@
 namespace titan::convert {
 namespace dcp {
 
-DcpCheckpoint::DcpCheckpoint(std::unique_ptr<DcpReader> reader) : reader_(std::move(reader)) {
+DcpCheckpoint::DcpCheckpoint(std::unique_ptr<DcpReader> reader)
+    : ForeignCheckpoint(reader->path()), reader_(std::move(reader)) {
   for (const TensorEntry& entry : reader_->metadata().tensors) {
     const Result<DType> dtype = ckpt::parse_dtype(entry.dtype);
     if (!dtype.ok()) {

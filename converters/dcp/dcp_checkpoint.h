@@ -18,10 +18,8 @@ namespace titan::convert::dcp {
 
 class DcpCheckpoint final : public ForeignCheckpoint {
  public:
+  /// Its tensors are sorted by name; those of an element type that Titan does not have are not among them.
   explicit DcpCheckpoint(std::unique_ptr<DcpReader> reader);
-  const std::string& path() const override { return reader_->path(); }
-  /// All tensors whose element type Titan has, sorted by name. The rest are in others().
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override;
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return reader_->verify(progress); }
@@ -32,7 +30,6 @@ class DcpCheckpoint final : public ForeignCheckpoint {
 
  private:
   std::unique_ptr<DcpReader> reader_;
-  std::vector<ForeignTensor> tensors_;
   std::vector<const TensorEntry*> entries_;  // one per tensor
   std::vector<std::pair<std::string, std::string>> others_;
 };

@@ -148,9 +148,7 @@ class DeepspeedFormat final : public Format {
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const FoundStep step, find_step(fs, path));
     if (step.folder.empty()) return ckpt::not_found(path + " holds no checkpoint of DeepSpeed");
-    auto checkpoint = std::make_unique<Checkpoint>(fs, path, step);
-    TITAN_RETURN_IF_ERROR(checkpoint->open());
-    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+    return opened<Checkpoint>(fs, path, step);
   }
   Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
     return ckpt::unsupported("DeepSpeed's checkpoints are read, not written")

@@ -42,11 +42,9 @@ std::vector<std::string> pieces_of(const std::string& name) {
 
 class GgufCheckpoint final : public ForeignCheckpoint {
  public:
-  GgufCheckpoint(Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+  GgufCheckpoint(Fs& fs, std::string path) : ForeignCheckpoint(std::move(path)), fs_(fs) {}
 
   Status open(const std::vector<std::string>& files);
-  const std::string& path() const override { return path_; }
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override;
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
@@ -63,10 +61,8 @@ class GgufCheckpoint final : public ForeignCheckpoint {
   TextSettings text_settings() const;
 
   Fs& fs_;
-  const std::string path_;
   GgufHeader header_;  // of the first file, with the tensors of all files
   std::vector<std::unique_ptr<ckpt::File>> files_;
-  std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
 };
 

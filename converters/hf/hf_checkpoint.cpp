@@ -31,7 +31,7 @@ constexpr std::size_t kMaxFiles = 4096;
 
 class HfCheckpoint final : public ForeignCheckpoint {
  public:
-  explicit HfCheckpoint(std::string path) : path_(std::move(path)) {}
+  using ForeignCheckpoint::ForeignCheckpoint;
 
   Status open(Fs& fs, const std::vector<std::string>& files);
   Status check_index(const WeightMap& index);
@@ -40,8 +40,6 @@ class HfCheckpoint final : public ForeignCheckpoint {
   std::size_t files() const { return names_.size(); }
   bool has_file(const std::string& name) const { return std::ranges::find(names_, name) != names_.end(); }
 
-  const std::string& path() const override { return path_; }
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override {
     TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_hf_import(*fs_, folder_, *this, options));
@@ -62,10 +60,8 @@ class HfCheckpoint final : public ForeignCheckpoint {
   };
   Status read_float8(const Place& place, std::uint64_t columns, std::uint64_t first, std::span<std::byte> out) const;
   Fs* fs_ = nullptr;
-  std::string path_;
-  std::vector<std::string> names_;  // names of the files
+  std::vector<std::string> names_;  // of files
   std::vector<std::unique_ptr<ckpt::File>> files_;
-  std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
   BlockSize blocks_;  // block size of float8 tensors
 };

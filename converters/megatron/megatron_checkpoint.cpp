@@ -24,7 +24,7 @@ constexpr const char *kMetadata = "metadata.json", *kIteration = "iter_", *kVoca
 class Checkpoint final : public ForeignCheckpoint {
  public:
   Checkpoint(Fs& fs, std::string path, std::string folder)
-      : fs_(fs), path_(std::move(path)), folder_(std::move(folder)) {}
+      : ForeignCheckpoint(std::move(path)), fs_(fs), folder_(std::move(folder)) {}
 
   Status open() {
     TITAN_RETURN_IF_ERROR(check_form());
@@ -38,8 +38,6 @@ class Checkpoint final : public ForeignCheckpoint {
     return {};
   }
 
-  const std::string& path() const override { return path_; }
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
     const LayerTensor& one = layers_[tensor];
     return reader_->read(*one.entry, one.first + first, out);
@@ -151,11 +149,10 @@ class Checkpoint final : public ForeignCheckpoint {
   }
 
   Fs& fs_;
-  const std::string path_, folder_;
+  const std::string folder_;
   std::unique_ptr<dcp::DcpReader> reader_;
   CommonState common_;
   std::vector<LayerTensor> layers_;
-  std::vector<ForeignTensor> tensors_;
 };
 
 // Decides by names alone: a DCP directory with one of Megatron's files next to it.
@@ -215,9 +212,7 @@ class MegatronFormat final : public Format {
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const std::string folder, find_iteration(fs, path));
     if (folder.empty()) return ckpt::not_found(path + " holds no checkpoint of Megatron-Core in the form torch_dist");
-    auto checkpoint = std::make_unique<Checkpoint>(fs, path, folder);
-    TITAN_RETURN_IF_ERROR(checkpoint->open());
-    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+    return opened<Checkpoint>(fs, path, folder);
   }
   Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
     return ckpt::unsupported("Megatron's checkpoints are read, not written")

@@ -18,8 +18,6 @@ class PartsView final : public ForeignCheckpoint {
   /// if there are any. \error kIncompatible: `model` does not fit the tensors
   static Result<PartsView> of(const ForeignCheckpoint& raw, const RuledNames& ruled, const recipe::ModelDims& model);
 
-  const std::string& path() const override { return raw_->path(); }
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override { return raw_->plan(options); }
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return raw_->verify(progress); }
@@ -36,11 +34,10 @@ class PartsView final : public ForeignCheckpoint {
     std::size_t raw;
     RowBlocks blocks;
   };
-  explicit PartsView(const ForeignCheckpoint& raw) : raw_(&raw) {}
+  explicit PartsView(const ForeignCheckpoint& raw) : ForeignCheckpoint(raw.path()), raw_(&raw) {}
   Status add(std::size_t raw, const StateName& name, const recipe::ModelDims& model);
 
   const ForeignCheckpoint* raw_;
-  std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
   std::map<std::string, std::size_t> raw_of_;  // by parameter name: index of the tensor with its weights
   std::size_t of_model_ = 0;

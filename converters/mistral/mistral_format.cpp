@@ -12,6 +12,7 @@
 #include "converters/mistral/params.h"
 #include "converters/name_table.h"
 #include "converters/other_programs.h"
+#include "converters/read_all.h"
 #include "recipe/model/manifest_dims.h"
 
 namespace titan::convert {
@@ -43,7 +44,7 @@ Result<std::vector<std::string>> weights_in(Fs& fs, const std::string& folder) {
 
 class MistralCheckpoint final : public ForeignCheckpoint {
  public:
-  MistralCheckpoint(Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+  MistralCheckpoint(Fs& fs, std::string path) : ForeignCheckpoint(std::move(path)), fs_(fs) {}
 
   Status open() {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs_, path_));
@@ -71,8 +72,6 @@ class MistralCheckpoint final : public ForeignCheckpoint {
     return {};
   }
 
-  const std::string& path() const override { return path_; }
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
     const auto [file, index] = places_[tensor];
     return files_[file]->read(index, first, out);
@@ -91,27 +90,13 @@ class MistralCheckpoint final : public ForeignCheckpoint {
     return plan;
   }
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override {
-    std::uint64_t total = 0;
-    for (const ForeignTensor& tensor : tensors_) total += tensor.bytes();
-    ckpt::VerifyReport report;
-    for (const auto& file : files_) {
-      TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport part,
-                             file->verify([&](std::uint64_t done, std::uint64_t) -> Status {
-                               return progress ? progress(report.bytes + done, total) : Status{};
-                             }));
-      report.note = part.note;
-      report.leaves += part.leaves;
-      report.bytes += part.bytes;
-    }
-    return report;
+    return read_all(*this, kSafetensorsNote, progress);
   }
 
  private:
   Fs& fs_;
-  const std::string path_;
   std::vector<std::unique_ptr<ForeignCheckpoint>> files_;
-  std::vector<ForeignTensor> tensors_;
-  std::vector<std::pair<std::size_t, std::size_t>> places_;  // per tensor: number of its file, and its number there
+  std::vector<std::pair<std::size_t, std::size_t>> places_;  // file, and tensor in it
 };
 
 class MistralFormat final : public Format {
@@ -132,9 +117,7 @@ class MistralFormat final : public Format {
   }
   bool is_member(const std::string&) const override { return false; }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
-    auto checkpoint = std::make_unique<MistralCheckpoint>(fs, path);
-    TITAN_RETURN_IF_ERROR(checkpoint->open());
-    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+    return opened<MistralCheckpoint>(fs, path);
   }
   Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
     return ckpt::unsupported("Mistral's own layout is read, not written")

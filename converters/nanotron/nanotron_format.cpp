@@ -41,9 +41,7 @@ class NanotronFormat final : public Format {
   }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
-    auto checkpoint = std::make_unique<Checkpoint>(fs, folder.empty() ? path : folder);
-    TITAN_RETURN_IF_ERROR(checkpoint->open());
-    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+    return opened<Checkpoint>(fs, folder.empty() ? path : folder);
   }
   Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
                                                 const ExportOptions& options) const override {

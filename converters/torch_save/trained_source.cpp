@@ -19,11 +19,9 @@ std::string slot_name(const std::string& parameter, const char* slot) { return k
 // The model's tensors alone, which are the first ones.
 class ModelView final : public ForeignCheckpoint {
  public:
-  ModelView(const ForeignCheckpoint& whole, std::size_t tensors)
-      : whole_(whole),
-        tensors_(whole.tensors().begin(), whole.tensors().begin() + static_cast<std::ptrdiff_t>(tensors)) {}
-  const std::string& path() const override { return whole_.path(); }
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  ModelView(const ForeignCheckpoint& whole, std::size_t tensors) : ForeignCheckpoint(whole.path()), whole_(whole) {
+    tensors_.assign(whole.tensors().begin(), whole.tensors().begin() + static_cast<std::ptrdiff_t>(tensors));
+  }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
     return whole_.read(tensor, first, out);
   }
@@ -32,7 +30,6 @@ class ModelView final : public ForeignCheckpoint {
 
  private:
   const ForeignCheckpoint& whole_;
-  const std::vector<ForeignTensor> tensors_;
 };
 
 }  // namespace

@@ -37,14 +37,12 @@ Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId 
 /// Tensors in pieces under Hugging Face's names: first the model's, then "optimizer.state.NAME.exp_avg" and so on.
 class TrainedSource : public ForeignCheckpoint {
  public:
-  const std::string& path() const override { return path_; }
-  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   /// Reads every element once, and checks the CRC of each torch storage, including storages that no tensor uses.
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
  protected:
-  TrainedSource(Fs& fs, std::string path) : fs_(fs), files_(fs), path_(std::move(path)) {}
+  TrainedSource(Fs& fs, std::string path) : ForeignCheckpoint(std::move(path)), fs_(fs), files_(fs) {}
 
   /// Adds `pieced`; add_part() then adds the tensors that consist of it.
   std::size_t add_pieced(PiecedTensor pieced);
@@ -119,10 +117,8 @@ class TrainedSource : public ForeignCheckpoint {
     std::size_t pieced;
     std::uint64_t first;  // first element in that tensor
   };
-  const std::string path_;
-  const ForeignCheckpoint* whole_ = nullptr;  // holds the first tensors, if add_whole() was called
+  const ForeignCheckpoint* whole_ = nullptr;  // owner of the first tensors
   std::vector<PiecedTensor> pieced_;
-  std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
   std::size_t model_tensors_ = 0;
   std::map<std::string, double> steps_;          // Adam's `step`, by the name of the parameter

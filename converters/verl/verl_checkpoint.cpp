@@ -199,9 +199,7 @@ class VerlFormat final : public Format {
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const std::string folder, find_ranks(fs, path));
     if (folder.empty()) return ckpt::not_found(path + " holds no files of verl's ranks");
-    auto checkpoint = std::make_unique<Checkpoint>(fs, path, folder);
-    TITAN_RETURN_IF_ERROR(checkpoint->open());
-    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+    return opened<Checkpoint>(fs, path, folder);
   }
   Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
     return ckpt::unsupported("verl's checkpoints are read, not written")
