@@ -10,6 +10,7 @@
 #include "cli/kit/units.h"
 #include "cli/titan_train/device.h"
 #include "cli/titan_train/engine.h"
+#include "cli/titan_train/program.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/job/host/attention_choice.h"

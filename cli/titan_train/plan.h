@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/kit/verb.h"
+#include "cli/kit/terminal.h"
 #include "cli/titan_train/plan_device.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/host/speed.h"
@@ -14,11 +14,6 @@
 
 namespace titan::cli {
 
-/// Reports what `run` would do, without doing it. The error of the answer is the one with which `run` would end before
-/// its first step.
-ckpt::Result<Answer> run_plan(const Request& request);
-
-/// What `plan` prints.
 struct PlanReport {
   std::string config_file, run_folder;
   std::string ranks_from;              ///< source of the number of ranks: "as --nproc says"

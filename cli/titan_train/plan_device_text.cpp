@@ -6,7 +6,7 @@
 #include "cli/kit/units.h"
 #include "cli/titan_train/plan_device.h"
 #include "recipe/plan/exchange_parts.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::cli {
 namespace {

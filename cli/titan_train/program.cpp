@@ -10,7 +10,7 @@
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"
 #include "cli/titan_train/engine.h"
-#include "cli/titan_train/plan.h"
+#include "cli/titan_train/plan_device.h"
 #include "cli/titan_train/replay.h"
 #include "converters/foreign_view.h"
 #include "libtrain/job/start/resume_command.h"

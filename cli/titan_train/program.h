@@ -15,6 +15,8 @@ ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words);
 ckpt::Result<Answer> run_run(const Request& request);
 /// The verb `config`: prints the resolved configuration, or for each key what a changed value means.
 ckpt::Result<Answer> run_config(const Request& request);
+/// Prints what `run` would do, without doing it. Its error is the one that `run` would give before its first step.
+ckpt::Result<Answer> run_plan(const Request& request);
 
 /// Records stop signals from now on. Call it first in main(). Except in sanitizer builds, recording already begins
 /// before the constructors of libraries run, since those of LibTorch take 0.2 s.

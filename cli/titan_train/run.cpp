@@ -29,8 +29,8 @@
 #include "libtrain/job/start/preview.h"
 #include "libtrain/job/start/resume_command.h"
 #include "libtrain/job/start/threads.h"
+#include "recipe/plan/plan_values.h"
 #include "recipe/plan/run_config.h"
-#include "recipe/plan/run_plan.h"
 
 namespace titan::cli {
 namespace {

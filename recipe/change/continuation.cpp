@@ -14,7 +14,7 @@
 #include "recipe/change/change_lines.h"
 #include "recipe/change/excluded_samples.h"
 #include "recipe/keys/config.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::recipe {
 namespace {

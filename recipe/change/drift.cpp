@@ -14,7 +14,7 @@
 #include "recipe/model/flavor.h"
 #include "recipe/model/manifest_dims.h"
 #include "recipe/plan/parameter_rules.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::recipe {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "ckpt/plan/partition.h"
 #include "recipe/model/family.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::recipe {
 namespace {

@@ -1,7 +1,7 @@
 #include "recipe/plan/flops.h"
 
 #include "recipe/model/family.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::recipe {
 

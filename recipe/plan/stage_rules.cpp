@@ -8,7 +8,7 @@
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/partition.h"
 #include "recipe/plan/given_stages.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 #include "recipe/plan/stage_split.h"
 
 namespace titan::recipe {

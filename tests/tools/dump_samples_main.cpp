@@ -7,8 +7,8 @@
 
 #include "libtrain/job/data/dataset.h"
 #include "recipe/keys/loader.h"
+#include "recipe/plan/plan_values.h"
 #include "recipe/plan/run_config.h"
-#include "recipe/plan/run_plan.h"
 
 int main(int argc, char** argv) {
   using namespace titan::train;

@@ -23,7 +23,7 @@
 #include "libtrain/job/metrics/step_clock.h"
 #include "libtrain/job/start/precision.h"
 #include "recipe/keys/key_table.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "libtrain/engine/parallel/tags.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 

@@ -11,7 +11,7 @@
 #include "libtrain/engine/exchange/gradient_sums.h"
 #include "libtrain/engine/exchange/sharded_sums.h"
 #include "libtrain/engine/parallel/tags.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

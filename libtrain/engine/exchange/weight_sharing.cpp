@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "libtrain/engine/parallel/tags.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 

@@ -1,6 +1,6 @@
 #include "libtrain/engine/model/rank_stages.h"
 
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 

@@ -12,7 +12,7 @@
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/model/init.h"
 #include "libtrain/engine/parallel/communicator.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 

@@ -6,7 +6,7 @@
 
 #include "libtrain/engine/device/kernels.h"
 #include "libtrain/engine/device/leaf_norm.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

@@ -10,7 +10,7 @@
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

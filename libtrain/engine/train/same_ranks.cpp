@@ -16,7 +16,7 @@
 #include "libtrain/job/host/gpu_checks.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/same_settings.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

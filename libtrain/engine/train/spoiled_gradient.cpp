@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "ckpt/base/text.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 

@@ -7,6 +7,7 @@
 #include "libtrain/job/forecast/hidden_time.h"
 #include "libtrain/job/schedule/schedule_of_run.h"
 #include "recipe/plan/flops.h"
+#include "recipe/plan/run_plan.h"
 #include "recipe/plan/stage_cost.h"
 
 namespace titan::train {

@@ -7,6 +7,7 @@
 #include "ckpt/base/size_text.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/forecast/memory.h"
+#include "recipe/plan/run_plan.h"
 #include "recipe/plan/stage_rules.h"
 
 namespace titan::train {

@@ -11,7 +11,7 @@
 #include "libtrain/job/forecast/memory.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
 #include "recipe/keys/interval.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::recipe {
 struct Config;

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "libtrain/job/reduction/rank_groups.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "recipe/model/layers.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

@@ -6,7 +6,7 @@
 #include "libtrain/job/control/control.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/writer.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

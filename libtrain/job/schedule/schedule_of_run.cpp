@@ -5,7 +5,7 @@
 
 #include "libtrain/job/schedule/schedule_csv.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 namespace {

@@ -21,6 +21,7 @@
 #include "libtrain/job/start/read_errors.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/from_shapes.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

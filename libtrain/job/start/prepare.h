@@ -17,7 +17,7 @@
 #include "recipe/change/continuation.h"
 #include "recipe/change/model_source.h"
 #include "recipe/keys/loader.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train {
 

@@ -4,6 +4,7 @@
 #include "ckpt/store/media_watch.h"
 #include "libtrain/job/metrics/status_place.h"
 #include "libtrain/job/start/read_errors.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

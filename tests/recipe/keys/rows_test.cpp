@@ -4,7 +4,7 @@
 
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/plan/lr_settings.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/scratch_dir.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "libtrain/engine/model/blocks.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
 #include "tests/libtrain/support/tiny_model.h"

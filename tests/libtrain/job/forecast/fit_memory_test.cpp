@@ -6,6 +6,7 @@
 #include "ckpt/base/size_text.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train::fit_memory_test {
 namespace {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train::forecast_test {
 namespace {

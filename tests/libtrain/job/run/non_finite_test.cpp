@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train::non_finite_test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/plan_values.h"
 
 namespace titan::train::schedule_of_run_test {
 namespace {

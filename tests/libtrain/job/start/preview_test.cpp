@@ -8,6 +8,7 @@
 #include "ckpt/base/fs_posix.h"
 #include "recipe/keys/writer.h"
 #include "recipe/model/parameters.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/fake_weights.h"
 #include "tests/support/scratch_dir.h"

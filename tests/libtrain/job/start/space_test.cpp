@@ -5,6 +5,7 @@
 
 #include "ckpt/base/files.h"
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
