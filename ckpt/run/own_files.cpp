@@ -54,36 +54,16 @@ bool has_our_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1).starts_with(".nfs");  // NFS keeps an open file under such a name
 }
 
-class OwnFiles {
+/// The content of the folder of a step.
+class StepFiles {
  public:
-  OwnFiles(Fs& fs, const std::string& folder, const Manifest& manifest)
-      : fs_(fs), folder_(folder), members_(member_names(manifest)) {}
-
-  Result<std::string> first_foreign(const std::string& below, unsigned depth) const {
-    TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries,
-                           fs_.list(below.empty() ? folder_ : join_path(folder_, below)));
-    for (const DirEntry& entry : entries) {
-      const std::string path = below.empty() ? entry.name : join_path(below, entry.name);
-      if (entry.type == FileType::kDirectory && depth < kDeepest) {
-        TITAN_ASSIGN_OR_RETURN(std::string found, first_foreign(path, depth + 1));
-        if (!found.empty()) return found;
-      } else if (!is_mark(path) && !members_.contains(path)) {
-        return path;
-      }
-    }
-    return std::string();
+  /// The files of users are those that `manifest` does not name, whatever their names; without a manifest, that of the
+  /// folder is read for names that are not ours.
+  StepFiles(Fs& fs, const std::string& folder, const Manifest* manifest = nullptr)
+      : fs_(fs), folder_(folder), by_name_(manifest == nullptr) {
+    if (manifest != nullptr) members_ = member_names(*manifest);
+    look("", 0);
   }
-
- private:
-  Fs& fs_;
-  const std::string& folder_;
-  const Names members_;
-};
-
-/// The content of a folder that is to be removed.
-class GoingStep {
- public:
-  GoingStep(Fs& fs, const std::string& folder) : fs_(fs), folder_(folder) { look("", 0); }
 
   const std::vector<std::string>& users() const { return users_; }
   /// The first failure so far.
@@ -143,7 +123,7 @@ class GoingStep {
   }
 
   bool is_ours(const std::string& path) {
-    if (has_our_name(path)) return true;
+    if (by_name_ ? has_our_name(path) : is_mark(path)) return true;
     if (!members_) {
       const Result<Manifest> manifest = read_manifest(fs_, folder_);
       members_ = manifest.ok() ? member_names(*manifest) : Names{};
@@ -158,6 +138,7 @@ class GoingStep {
 
   Fs& fs_;
   const std::string& folder_;
+  const bool by_name_;
   std::vector<std::string> ours_, users_, folders_;  // folders: each after what is in it
   std::optional<Names> members_;
   bool manifest_there_ = false;
@@ -167,7 +148,10 @@ class GoingStep {
 }  // namespace
 
 Result<std::string> foreign_file(Fs& fs, const std::string& folder, const Manifest& manifest) {
-  return OwnFiles(fs, folder, manifest).first_foreign("", 0);
+  const StepFiles step(fs, folder, &manifest);
+  if (!step.users().empty()) return step.users().front();
+  TITAN_RETURN_IF_ERROR(step.status());
+  return std::string();
 }
 
 Status check_own_files(Fs& fs, const std::string& folder) {
@@ -180,7 +164,7 @@ Status check_own_files(Fs& fs, const std::string& folder) {
 }
 
 Result<std::vector<std::string>> files_of_users(Fs& fs, const std::string& folder) {
-  const GoingStep step(fs, folder);
+  const StepFiles step(fs, folder);
   TITAN_RETURN_IF_ERROR(step.status());
   return step.users();
 }
@@ -190,7 +174,7 @@ Status remove_step_files(Fs& fs, const std::string& folder, const std::string& k
   const Result<FileInfo> info = fs.stat(folder);
   if (!info.ok()) return info.status().code == Code::kNotFound ? ok_status() : info.status();
   if (info->type != FileType::kDirectory) return remove_tree(fs, folder, cancel);
-  GoingStep step(fs, folder);
+  StepFiles step(fs, folder);
   *moved = step.keep(kept, cancel);
   step.remove(cancel);
   return step.status();
