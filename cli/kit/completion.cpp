@@ -18,8 +18,7 @@ ckpt::Result<Answer> words_answer(const Request& request, const std::vector<std:
   JsonOut json;
   json.begin_object();
   json.list("words", words);
-  json.end_object();
-  return Answer{.text = json.line()};
+  return Answer{.text = json.document()};
 }
 
 ckpt::Result<Answer> run_completion(const Request& request) {
@@ -35,8 +34,7 @@ ckpt::Result<Answer> run_completion(const Request& request) {
   JsonOut json;
   json.begin_object();
   json.text("script", script);
-  json.end_object();
-  return Answer{.text = json.line()};
+  return Answer{.text = json.document()};
 }
 
 }  // namespace

@@ -62,8 +62,7 @@ std::string error_json(const ckpt::Status& status) {
   std::vector<std::string> causes;
   for (const std::string& cause : status.causes) causes.push_back(ckpt::cause_text(cause));
   json.members("causes", causes, "hint", hint_of(status));
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 int report_error(const ckpt::Status& status, bool json, ColorChoice color) {
@@ -93,8 +92,7 @@ void report_warning(const std::string& message, bool json, ColorChoice color) {
   object.begin_object();
   object.text("type", "warning");
   object.text("message", message);
-  object.end_object();
-  to_stderr(object.line());
+  to_stderr(object.document());
 }
 
 }  // namespace titan::cli

@@ -107,7 +107,7 @@ class JsonOut {
     end_array();
   }
 
-  /// Ends the object that the constructor began, and returns the document with a newline at its end.
+  /// Ends the outermost object, and returns the document.
   std::string document();
   /// The document so far with a newline at its end.
   std::string line() const;

@@ -53,10 +53,9 @@ std::string data(const recipe::Plot& plot) {
     });
     json.list("notes", run.notes(plot.options.x));
   });
-  json.end_object();
-  // Escapes "<", so that no run name can end the script element that contains the data.
+  // Escapes names so that they cannot end the script or start another one.
   std::string safe;
-  for (const char c : json.line()) safe += c == '<' ? "\\u003c" : std::string(1, c);
+  for (const char c : json.document()) safe += c == '<' ? "\\u003c" : std::string(1, c);
   return safe;
 }
 
