@@ -43,13 +43,11 @@ std::string Manifest::stored_name(const TensorRef& ref) const {
 
 bool Manifest::uses(Codec codec) const {
   const auto stored_so = [&](const StoredTensor& tensor) {
-    return std::any_of(tensor.pieces.begin(), tensor.pieces.end(),
-                       [&](const Piece& piece) { return piece.codec == codec; });
+    return std::ranges::find(tensor.pieces, codec, &Piece::codec) != tensor.pieces.end();
   };
   return std::any_of(parameters.begin(), parameters.end(), [&](const ParameterRecord& record) {
     return (record.model && stored_so(*record.model)) ||
-           std::any_of(record.slots.begin(), record.slots.end(),
-                       [&](const SlotTensor& slot) { return stored_so(slot.tensor); });
+           std::ranges::any_of(record.slots, stored_so, &SlotTensor::tensor);
   });
 }
 

@@ -205,8 +205,7 @@ class Checker {
   Status json(const char* name) {
     const ComponentEntry* entry = manifest_.component(name);
     const std::string path = json_path(name);
-    const auto member = std::find_if(manifest_.files.begin(), manifest_.files.end(),
-                                     [&](const FileEntry& file) { return file.path == path; });
+    const auto member = std::ranges::find(manifest_.files, path, &FileEntry::path);
     if ((entry != nullptr) != (member != manifest_.files.end()))
       return corrupt("component '" + std::string(name) + "' and member '" + path + "' must come together");
     if (entry && (member->role != FileRole::kJson || member->whole != entry->digest || member->bytes != entry->bytes))

@@ -1,11 +1,11 @@
 #include "ckpt/model/shape_text.h"
 
+#include "ckpt/base/text.h"
+
 namespace titan::ckpt {
 
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
+  return "[" + joined(shape, ", ", [](std::uint64_t size) { return std::to_string(size); }) + "]";
 }
 
 }  // namespace titan::ckpt

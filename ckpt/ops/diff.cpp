@@ -5,6 +5,7 @@
 
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/model/shape_text.h"
 #include "ckpt/ops/leaf_runs.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_resolve.h"
@@ -14,9 +15,7 @@ namespace titan::ckpt {
 namespace {
 
 std::string shape_text(const TensorRow& row) {
-  std::string text = std::string(dtype_name(row.dtype)) + " [";
-  for (std::size_t i = 0; i < row.shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(row.shape[i]);
-  return text + "]";
+  return std::string(dtype_name(row.dtype)) + " " + ckpt::shape_text(row.shape);
 }
 
 struct Pair {

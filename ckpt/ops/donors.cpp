@@ -10,12 +10,11 @@ namespace {
 
 constexpr std::size_t kMostDonors = 100;  // their manifests are in memory
 
-/// A donor that is damaged or lacks something is skipped; any other failure ends the call.
-bool does_not_have(const Status& status) {
+}  // namespace
+
+bool is_lost(const Status& status) {
   return status.code == Code::kCorrupt || status.code == Code::kMediaError || status.code == Code::kNotFound;
 }
-
-}  // namespace
 
 Result<Donors> Donors::open(Fs& fs, const std::vector<std::string>& specs, const CheckpointOpener& opener,
                             const std::function<std::string(Fs& fs, const std::string& spec)>& resolve) {
@@ -48,7 +47,7 @@ Result<bool> Donors::elements(std::size_t index, const TensorRef& ref, std::uint
       donor.reader.manifest().parameters[*at].meta.shape != record.meta.shape)
     return false;
   const Status read = RangeReader(donor.reader, theirs).read(first, out);
-  if (does_not_have(read)) return false;
+  if (is_lost(read)) return false;
   TITAN_RETURN_IF_ERROR(read);
   return true;
 }
@@ -73,7 +72,7 @@ Result<std::vector<std::byte>> Donors::read_member_of(const CheckpointReader& re
 Result<std::optional<std::vector<std::byte>>> Donors::member(const FileEntry& file) {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     Result<std::vector<std::byte>> bytes = read_member_of(all_[i].reader, file);
-    if (!bytes.ok() && !does_not_have(bytes.status())) return bytes.status();
+    if (!bytes.ok() && !is_lost(bytes.status())) return bytes.status();
     if (!bytes.ok() || bytes->size() != file.bytes || digest_of(*bytes) != file.whole) continue;
     ++given_[i].files;
     return std::optional(std::move(*bytes));

@@ -11,6 +11,10 @@
 
 namespace titan::ckpt {
 
+/// Whether `status` says that bytes are damaged or missing, or that the store cannot return them. Whoever lacks bytes
+/// so is passed over; any other failure ends the call.
+bool is_lost(const Status& status);
+
 /// A lost leaf: its tensor, its position and its digest.
 struct WantedLeaf {
   TensorRef ref;            ///< index and slot in the manifest of the damaged checkpoint

@@ -8,12 +8,7 @@
 namespace titan::ckpt {
 namespace {
 
-/// Whether `status` means damage, or bytes that the store cannot return.
-bool is_lost(const Status& status) {
-  return status.code == Code::kCorrupt || status.code == Code::kMediaError || status.code == Code::kNotFound;
-}
-
-/// Whether `known` are the digests of all leaves of `tensor`: then the digest over them is that of the tensor.
+/// Whether these digests are those of the leaves of `tensor`, whose digest is over them.
 bool proved(const std::vector<std::optional<Digest>>& known, const StoredTensor& tensor) {
   std::vector<Digest> all;
   for (const std::optional<Digest>& digest : known) {

@@ -1,8 +1,8 @@
 #include "ckpt/ops/lr_show.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "ckpt/base/text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
@@ -11,10 +11,7 @@
 namespace titan::ckpt {
 
 std::uint64_t stored_training_steps(const Manifest& manifest) {
-  const std::string text = setting(manifest.config, kTrainingSteps);
-  std::uint64_t steps = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
-  return error == std::errc{} && end == text.data() + text.size() ? steps : 0;
+  return number_of<std::uint64_t>(setting(manifest.config, kTrainingSteps)).value_or(0);
 }
 
 std::vector<std::string> changed_rows(const LrSettings& before, const LrSettings& after) {

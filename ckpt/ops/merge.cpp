@@ -200,8 +200,7 @@ class Adder {
     const LeafGrid grid = made_.parameters[tensor].meta.grid(made_.leaf_elements);
     const std::uint64_t leaf = first / grid.leaf_elements;
     if (tensor != tensor_ || leaf < begin_ || leaf >= end_) {
-      TITAN_RETURN_IF_ERROR(options_.cancel.check());
-      TITAN_RETURN_IF_ERROR(rewrite.beat());
+      TITAN_RETURN_IF_ERROR(rewrite.beat(options_.cancel));
       tensor_ = tensor;
       begin_ = leaf;
       end_ = std::min<std::uint64_t>(grid.count(), leaf + slots_.size());

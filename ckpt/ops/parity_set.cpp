@@ -52,10 +52,7 @@ Status replace(Fs& fs, const ParityOptions& options, Manifest manifest, ParityRe
   for (const FileEntry& file : manifest.files) total += file.bytes;
   TITAN_RETURN_IF_ERROR(rewrite->need_space(options.files * largest + (std::uint64_t{1} << 20)));
   TITAN_RETURN_IF_ERROR(carry_members(*rewrite, manifest, {}, options.cancel).status());
-  const ParityHooks hooks{[&]() -> Status {
-                            TITAN_RETURN_IF_ERROR(options.cancel.check());
-                            return rewrite->beat();
-                          },
+  const ParityHooks hooks{[&] { return rewrite->beat(options.cancel); },
                           [&](std::uint64_t bytes) {
                             done += bytes;
                             if (options.progress) options.progress(done, total);

@@ -53,8 +53,7 @@ Status check_asked(const RunScan& scan, const std::string& folder, const std::ve
 bool is_whole(const StepEntry& entry) { return entry.validity.ok() && entry.full; }
 
 bool any_changes(const std::vector<PruneVerdict>& verdicts) {
-  return std::any_of(verdicts.begin(), verdicts.end(),
-                     [](const PruneVerdict& verdict) { return verdict.goes || verdict.thins; });
+  return std::ranges::any_of(verdicts, [](const PruneVerdict& verdict) { return verdict.goes || verdict.thins; });
 }
 
 bool may_thin(const RunScan& scan, const PruneRules& rules, const StepEntry& entry, std::uint64_t newer_full) {
@@ -267,10 +266,7 @@ class Prune {
       if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage, damage.bytes)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_damaged(fs_, report_.folder, damage.name, trash_id(), options_.cancel, &damage.kept);
-      if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
-      damage.deleted = status.ok();
-      if (!status.ok())
-        report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
+      TITAN_RETURN_IF_ERROR(settle(status, "delete " + join_path(report_.folder, damage.name), damage.deleted));
     }
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes && !step->thins) continue;
@@ -284,24 +280,25 @@ class Prune {
     return ok_status();
   }
 
-  /// Deletes one step. A failure is recorded in the report; only a stop request ends the work.
+  // A failure goes into the report; only a stop ends the work.
+  Status settle(const Status& status, const std::string& what, bool& done) {
+    if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
+    done = status.ok();
+    if (!status.ok()) report_.failures.push_back("cannot " + what + ": " + status.message);
+    return ok_status();
+  }
+
   Status delete_one(PrunedStep& step) {
     Status status = still_as_planned(step.step);
     if (status.ok())
       status = delete_step(fs_, report_.folder, step_name(step.step), trash_id(), options_.cancel, &step.kept);
-    if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
-    step.deleted = status.ok();
-    if (!status.ok()) report_.failures.push_back("cannot delete " + step.path + ": " + status.message);
-    return ok_status();
+    return settle(status, "delete " + step.path, step.deleted);
   }
 
   Status thin_one(PrunedStep& step) {
     Status status = still_as_planned(step.step);
     if (status.ok()) status = thin_step(fs_, step.path, {options_.writer, options_.created, options_.cancel});
-    if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
-    step.thinned = status.ok();
-    if (!status.ok()) report_.failures.push_back("cannot thin " + step.path + ": " + status.message);
-    return ok_status();
+    return settle(status, "thin " + step.path, step.thinned);
   }
 
   Fs& fs_;

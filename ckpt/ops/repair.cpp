@@ -62,11 +62,7 @@ class Repairer {
       report_.files.push_back(made_.files[file].path);
       TITAN_RETURN_IF_ERROR(rewrite.make_folder_of(made_.files[file].path));
     }
-    const ParityHooks hooks{[&]() -> Status {
-                              TITAN_RETURN_IF_ERROR(options_.cancel.check());
-                              return rewrite.beat();
-                            },
-                            {}};
+    const ParityHooks hooks{[&] { return rewrite.beat(options_.cancel); }, {}};
     std::set<std::uint32_t> rebuilt;
     if (parity.manifest)
       TITAN_RETURN_IF_ERROR(rebuild_members(fs_, source_.path(), parity, broken, rewrite.folder(), rebuilt, hooks));
@@ -107,8 +103,7 @@ class Repairer {
     }
     const auto leaf = [&](std::size_t p, std::uint64_t index,
                           std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-      TITAN_RETURN_IF_ERROR(options_.cancel.check());
-      TITAN_RETURN_IF_ERROR(rewrite.beat());
+      TITAN_RETURN_IF_ERROR(rewrite.beat(options_.cancel));
       TITAN_ASSIGN_OR_RETURN(const bool found, leaves_.read(parts.refs[p], parts.pieces[p], index, scratch));
       const PieceLeaves place(made_, parts.refs[p], parts.pieces[p]);
       if (!found)

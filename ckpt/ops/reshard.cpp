@@ -1,5 +1,7 @@
 #include "ckpt/ops/reshard.h"
 
+#include <set>
+
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/derive.h"
@@ -15,36 +17,29 @@ namespace titan::ckpt {
 
 namespace {
 
-const char* codec_name(Codec codec) { return codec == Codec::kRaw ? "none" : "zstd"; }
+// "none", "zstd" or "mixed".
+std::string codec_text(const std::set<Codec>& codecs) {
+  if (codecs.size() > 1) return "mixed";
+  return codecs.contains(Codec::kZstd) ? "zstd" : "none";
+}
 
 std::string codec_of(const Manifest& manifest) {
-  std::string name;
+  std::set<Codec> codecs;
   const auto look = [&](const StoredTensor& tensor) {
-    for (const Piece& piece : tensor.pieces) {
-      if (name.empty())
-        name = codec_name(piece.codec);
-      else if (name != codec_name(piece.codec))
-        name = "mixed";
-    }
+    for (const Piece& piece : tensor.pieces) codecs.insert(piece.codec);
   };
   for (const ParameterRecord& record : manifest.parameters) {
     if (record.model) look(*record.model);
     for (const SlotTensor& slot : record.slots) look(slot.tensor);
   }
-  return name.empty() ? codec_name(Codec::kRaw) : name;
+  return codec_text(codecs);
 }
 
 std::string codec_of(const ReshardPlan& plan) {
-  std::string name;
-  for (const ReshardFile& file : plan.files) {
-    for (const ReshardPiece& piece : file.pieces) {
-      if (name.empty())
-        name = codec_name(piece.shard.codec);
-      else if (name != codec_name(piece.shard.codec))
-        name = "mixed";
-    }
-  }
-  return name.empty() ? codec_name(Codec::kRaw) : name;
+  std::set<Codec> codecs;
+  for (const ReshardFile& file : plan.files)
+    for (const ReshardPiece& piece : file.pieces) codecs.insert(piece.shard.codec);
+  return codec_text(codecs);
 }
 
 std::uint64_t stored_bytes(const Manifest& manifest, std::uint64_t* files) {
@@ -120,10 +115,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   TITAN_RETURN_IF_ERROR(rewrite->need_space(space_needed(plan, source.manifest())));
   std::uint64_t done = 0;
   MoveHooks hooks;
-  hooks.check = [&] {
-    TITAN_RETURN_IF_ERROR(options.cancel.check());
-    return rewrite->beat();
-  };
+  hooks.check = [&] { return rewrite->beat(options.cancel); };
   hooks.advanced = [&](std::uint64_t bytes) {
     done += bytes;
     if (options.progress) options.progress(done, plan.bytes);

@@ -1,7 +1,6 @@
 #include "ckpt/ops/slice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "ckpt/base/text.h"
@@ -10,21 +9,10 @@
 namespace titan::ckpt {
 namespace {
 
-std::vector<std::string_view> parts_of(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(trimmed(text.substr(0, at)));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+std::vector<std::string> parts_of(std::string_view text, char separator) {
+  std::vector<std::string> parts = split(text, separator);
+  for (std::string& part : parts) part = std::string(trimmed(part));
+  return parts;
 }
 
 // Reads the part of a slice for dimension `dim` of `size` elements.
@@ -34,15 +22,15 @@ Result<Slice::Extent> parse_extent(std::string_view part, std::size_t dim, std::
                    "` is not an index: expected a whole number, `a:b`, `a:`, `:b` or `:` for dimension " +
                    std::to_string(dim));
   };
-  const std::vector<std::string_view> ends = parts_of(part, ':');
+  const std::vector<std::string> ends = parts_of(part, ':');
   if (ends.size() > 3) return wrong();
   if (ends.size() == 3) {
     return unsupported("`" + std::string(part) + "` asks for a step, which `cat` does not support")
-        .with_hint("take `" + std::string(ends[0]) + ":" + std::string(ends[1]) + "` and pick from the result");
+        .with_hint("take `" + ends[0] + ":" + ends[1] + "` and pick from the result");
   }
   const auto signed_size = static_cast<std::int64_t>(size);
   if (ends.size() == 1) {
-    const std::optional<std::int64_t> index = integer(part);
+    const std::optional<std::int64_t> index = number_of<std::int64_t>(part);
     if (!index) return wrong();
     if (*index >= signed_size || *index < -signed_size) {
       return invalid("index " + std::to_string(*index) + " is out of range for dimension " + std::to_string(dim) +
@@ -54,7 +42,7 @@ Result<Slice::Extent> parse_extent(std::string_view part, std::size_t dim, std::
   std::int64_t bounds[2] = {0, signed_size};
   for (std::size_t i = 0; i < 2; ++i) {
     if (ends[i].empty()) continue;
-    const std::optional<std::int64_t> bound = integer(ends[i]);
+    const std::optional<std::int64_t> bound = number_of<std::int64_t>(ends[i]);
     if (!bound) return wrong();
     bounds[i] =
         std::clamp<std::int64_t>(*bound < 0 && *bound >= -signed_size ? *bound + signed_size : *bound, 0, signed_size);
@@ -118,7 +106,7 @@ std::pair<std::string, std::string> split_slice(const std::string& text) {
 Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t>& shape) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']')
     return invalid("`" + std::string(text) + "` is not a slice: expected `[..]`");
-  const std::vector<std::string_view> parts = parts_of(text.substr(1, text.size() - 2), ',');
+  const std::vector<std::string> parts = parts_of(text.substr(1, text.size() - 2), ',');
   if (parts.size() > shape.size()) {
     return invalid("`" + std::string(text) + "` has " + std::to_string(parts.size()) + " indices, the tensor has " +
                    std::to_string(shape.size()) + (shape.size() == 1 ? " dimension" : " dimensions"));

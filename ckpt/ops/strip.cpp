@@ -86,8 +86,7 @@ class Converter {
     for (const ShardPlan& plan : plans) {
       TITAN_RETURN_IF_ERROR(rewrite.make_folder_of(plan.member));
       TITAN_ASSIGN_OR_RETURN(WrittenShard shard, write(fs, rewrite, plan));
-      const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(),
-                                      [&](const FileEntry& file) { return file.path == plan.member; });
+      const auto entry = std::ranges::find(manifest.files, plan.member, &FileEntry::path);
       *entry = shard.file;
       for (std::size_t i = 0; i < plan.from.size(); ++i) {
         const auto [parameter, index] = plan.from[i];
@@ -116,8 +115,7 @@ class Converter {
     return write_shard(
         fs, rewrite.folder(), plan.member, plan.pieces,
         [&](std::size_t p, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-          TITAN_RETURN_IF_ERROR(options_.cancel.check());
-          TITAN_RETURN_IF_ERROR(rewrite.beat());
+          TITAN_RETURN_IF_ERROR(rewrite.beat(options_.cancel));
           const std::uint32_t index = plan.from[p].first;
           const DType from = manifest.parameters[index].model->dtype, to = plan.pieces[p].dtype;
           const std::uint64_t length = plan.pieces[p].grid.length(leaf);
@@ -215,9 +213,8 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
   if (missing_components(source).empty()) report.full_from = path;
   report.warnings = parity_left_out(source, options.dst);
   if (options.dtype) {
-    const bool any = std::any_of(source.parameters.begin(), source.parameters.end(),
-                                 [&](const ParameterRecord& r) { return converts(r, *options.dtype); });
-    if (any) report.dtype = options.dtype;
+    const auto changes = [&](const ParameterRecord& record) { return converts(record, *options.dtype); };
+    if (std::ranges::any_of(source.parameters, changes)) report.dtype = options.dtype;
   }
   if (!report.dtype) {
     TITAN_RETURN_IF_ERROR(seal_stripped(manifest, reader));

@@ -6,8 +6,7 @@ namespace titan::ckpt {
 
 bool has_ema(const Manifest& manifest) {
   const auto has = [](const ParameterRecord& record) {
-    return std::any_of(record.slots.begin(), record.slots.end(),
-                       [](const SlotTensor& slot) { return slot.name == kEma; });
+    return std::ranges::find(record.slots, kEma, &SlotTensor::name) != record.slots.end();
   };
   return !manifest.parameters.empty() && std::all_of(manifest.parameters.begin(), manifest.parameters.end(), has);
 }

@@ -56,8 +56,7 @@ class OurFiles final : public CheckpointContent {
 
 Result<std::string> OurFiles::json_text(const char* component) const {
   const std::string member = json_path(component);
-  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(),
-                                  [&](const FileEntry& file) { return file.path == member; });
+  const auto entry = std::ranges::find(manifest.files, member, &FileEntry::path);
   if (!manifest.component(component) || entry == manifest.files.end()) return absent(component);
   std::string text;
   if (const auto given = json_texts_.find(component); given != json_texts_.end()) {

@@ -68,8 +68,7 @@ Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& 
 }
 
 bool ShardCheck::compressed() const {
-  return std::any_of(pieces_.begin(), pieces_.end(),
-                     [](const auto& piece) { return piece.second->codec == Codec::kZstd; });
+  return std::ranges::any_of(pieces_, [](const auto& piece) { return piece.second->codec == Codec::kZstd; });
 }
 
 void ShardCheck::cover(std::uint64_t begin, std::uint64_t end) {

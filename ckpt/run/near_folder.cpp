@@ -46,9 +46,7 @@ Result<std::string> folder_of(Fs& fs, const std::string& mark, const std::string
                               const std::string& root) {
   TITAN_ASSIGN_OR_RETURN(const std::string place, fs.real_path(checkpoint_dir));
   const std::string known_by = mark + " " + place;
-  Hasher hasher;
-  hasher.update(std::as_bytes(std::span(known_by)));
-  return join_path(root, "titan-" + hasher.digest().hex().substr(0, kNameDigits));
+  return join_path(root, "titan-" + digest_of(std::string_view(known_by)).hex().substr(0, kNameDigits));
 }
 
 struct Place {

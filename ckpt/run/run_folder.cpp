@@ -113,11 +113,8 @@ std::string one_line(const Status& status) {
 
 std::string missing_components(const Manifest& manifest) {
   std::string missing;
-  for (const char* name : kResumeComponents) {
-    const bool there = std::any_of(manifest.components.begin(), manifest.components.end(),
-                                   [name](const ComponentEntry& component) { return component.name == name; });
-    if (!there) missing += (missing.empty() ? "" : ", ") + std::string(name);
-  }
+  for (const char* name : kResumeComponents)
+    if (manifest.component(name) == nullptr) missing += (missing.empty() ? "" : ", ") + std::string(name);
   return missing;
 }
 
@@ -195,8 +192,7 @@ Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir) {
     }
   }
   TITAN_RETURN_IF_ERROR(find_moved_aside(fs, checkpoint_dir, scan));
-  std::sort(scan.steps.begin(), scan.steps.end(),
-            [](const StepEntry& a, const StepEntry& b) { return a.step > b.step; });
+  std::ranges::sort(scan.steps, std::greater<>(), &StepEntry::step);
   return scan;
 }
 

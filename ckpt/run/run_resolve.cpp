@@ -3,11 +3,11 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 
@@ -25,10 +25,8 @@ std::string describe(const std::vector<StepEntry>& steps) {
 }
 
 std::optional<std::uint64_t> parse_step(const std::string& text) {
-  std::uint64_t step = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (error == std::errc{} && end == text.data() + text.size()) return step;
-  return parse_step_name(text);
+  const std::optional<std::uint64_t> step = number_of<std::uint64_t>(text);
+  return step ? step : parse_step_name(text);
 }
 
 Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vector<StepEntry>& steps,
@@ -145,8 +143,7 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
   TITAN_ASSIGN_OR_RETURN(std::string dir, resolve_run(fs, run));
   TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, dir));
   if (!step) return newest_valid(fs, run, scan.steps, check, skipped);
-  const auto found =
-      std::find_if(scan.steps.begin(), scan.steps.end(), [&](const StepEntry& entry) { return entry.step == *step; });
+  const auto found = std::ranges::find(scan.steps, *step, &StepEntry::step);
   if (found == scan.steps.end())
     return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(scan.steps));
   return found->path;

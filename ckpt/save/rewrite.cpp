@@ -276,7 +276,8 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 
-Status Rewrite::beat() {
+Status Rewrite::beat(const CancelToken& cancel) {
+  TITAN_RETURN_IF_ERROR(cancel.check());
   TITAN_RETURN_IF_ERROR(impl_->runs.pulse());
   return impl_->temporary->pulse();
 }
@@ -302,10 +303,7 @@ Result<Carried> Rewrite::carry(const FileEntry& file, const CancelToken& cancel)
 }
 
 Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& cancel) {
-  const auto pulse = [&]() -> Status {
-    TITAN_RETURN_IF_ERROR(cancel.check());
-    return beat();
-  };
+  const auto pulse = [&] { return beat(cancel); };
   TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
   return link_or_copy(impl_->fs, impl_->src, member, join_path(impl_->temporary->fresh(), member), pulse);

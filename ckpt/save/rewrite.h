@@ -54,11 +54,10 @@ class Rewrite {
   const std::string& folder() const;  ///< the temporary folder to fill; empty at first
   /// Checks free space. \error kFailed if less than `bytes` * 1.05 are free at DST
   Status need_space(std::uint64_t bytes) const;
-  /// Renews the heartbeat of the locks. Call it between files, and about every 10 s during long work; it writes at most
-  /// every 5 s. \error kLocked if a run has taken over the folder
-  Status beat();
-  /// Takes over `member` of SRC by link_or_copy(); creates its folder if missing. A copy calls beat() and polls
-  /// `cancel`.
+  /// Polls `cancel` and renews the heartbeat of the locks. Call it between files, and about every 10 s during long
+  /// work; it writes at most every 5 s. \error kLocked if a run has taken over the folder; that of a stop
+  Status beat(const CancelToken& cancel = {});
+  /// link_or_copy() for `member` of SRC; creates its folder if missing. A copy calls beat() and polls `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
   /// As above, for a member of the manifest of SRC. Unless it is a shard or has 64 MiB or more, its digest is checked
   /// first.

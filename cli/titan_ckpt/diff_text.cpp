@@ -178,8 +178,7 @@ std::string diff_text(const DiffReport& report, const DiffView& view, const Text
     out += field_lines(report.differences, view.top, "--top all", palette) + component_table(report.components, style) +
            tensor_table(report.differences, view, style);
     if (!report.within.empty()) out += "  within the tolerance\n" + tensor_table(report.within, view, style);
-    const auto differing = std::count_if(report.differences.begin(), report.differences.end(),
-                                         [](const Difference& d) { return d.kind == "tensor"; });
+    const auto differing = std::ranges::count(report.differences, "tensor", &Difference::kind);
     out += "  " + tensors_text(report.equal_tensors, "equal");
     if (report.scope.tolerance) out += ", " + format_count(report.within.size()) + " within the tolerance";
     out += ", " + format_count(static_cast<std::uint64_t>(differing)) + " different\n";

@@ -134,8 +134,7 @@ Status GgufCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<s
 
 Result<std::vector<float>> GgufCheckpoint::rope_table() const {
   std::vector<float> table;
-  const auto at = std::find_if(tensors_.begin(), tensors_.end(),
-                               [](const ForeignTensor& tensor) { return tensor.name == kGgufRope; });
+  const auto at = std::ranges::find(tensors_, kGgufRope, &ForeignTensor::name);
   if (at == tensors_.end()) return table;
   const std::uint64_t elements = ckpt::element_count(at->shape);
   if (at->dtype != DType::kF32 || elements == 0 || elements > kMaxRopeTable)

@@ -80,8 +80,7 @@ class Metadata {
 
  private:
   const GgufTensor* tensor(std::string_view name) const {
-    const auto at = std::find_if(header_.tensors.begin(), header_.tensors.end(),
-                                 [&](const GgufTensor& one) { return one.name == name; });
+    const auto at = std::ranges::find(header_.tensors, name, &GgufTensor::name);
     return at == header_.tensors.end() ? nullptr : &*at;
   }
   const GgufValue* any(const std::string& key) const {

@@ -125,8 +125,7 @@ class WeightsReader {
     for (const auto& [folder, name] : found.files) TITAN_RETURN_IF_ERROR(add(folder, name));
     std::vector<Parameter> out;
     for (auto& [name, parameter] : parameters_) {
-      std::sort(parameter.shards.begin(), parameter.shards.end(),
-                [](const Shard& a, const Shard& b) { return a.tp < b.tp; });
+      std::ranges::sort(parameter.shards, {}, &Shard::tp);
       TITAN_RETURN_IF_ERROR(check_order(parameter));
       out.push_back(std::move(parameter));
     }
@@ -154,8 +153,7 @@ class WeightsReader {
     if (parsed->expert) return ckpt::unsupported(path + " is of an expert: models with experts are not supported");
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs_.open_read(path));
     TITAN_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(*file, path));
-    const auto data = std::find_if(header.entries.begin(), header.entries.end(),
-                                   [](const SafetensorsEntry& entry) { return entry.name == "data"; });
+    const auto data = std::ranges::find(header.entries, "data", &SafetensorsEntry::name);
     if (data == header.entries.end()) return corrupt(path + " has no tensor 'data'");
     std::string full = folder + "." + parsed->suffix;
     std::replace(full.begin(), full.end(), '/', '.');

@@ -143,8 +143,7 @@ Status Applier::write_file(const PatchedFile& file, ckpt::Rewrite& rewrite) {
   TITAN_RETURN_IF_ERROR(out->truncate(file.bytes));
   std::size_t waiting = 0;
   for (std::uint64_t at = 0; at < file.bytes;) {
-    TITAN_RETURN_IF_ERROR(options_.cancel.check());
-    TITAN_RETURN_IF_ERROR(rewrite.beat());
+    TITAN_RETURN_IF_ERROR(rewrite.beat(options_.cancel));
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t bytes, next_pieces(file, at, memory_.all().subspan(waiting)));
     const std::uint64_t there = waiting + bytes, begin = at - waiting;
     at += bytes;

@@ -31,8 +31,7 @@ void fill_holes(ContentFile& file) {
   for (const Region& region : file.regions) covered.push_back({region.offset, region.offset + region.bytes});
   for (const ckpt::ByteRange& hole : ckpt::uncovered(covered, file.bytes))
     file.regions.push_back({hole.begin, hole.end - hole.begin, kNoTensor, 0});
-  std::sort(file.regions.begin(), file.regions.end(),
-            [](const Region& a, const Region& b) { return a.offset < b.offset; });
+  std::ranges::sort(file.regions, {}, &Region::offset);
 }
 
 /// Reads the whole store blocks that contain these bytes of `file`, which has `size` bytes.

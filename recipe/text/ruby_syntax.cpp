@@ -50,8 +50,7 @@ class Rewriter {
     }
     if (status_.ok() && in_class_) fail("a class is not closed");
     if (!status_.ok()) return status_;
-    std::sort(out_.newer.begin(), out_.newer.end(),
-              [](const CodeRange& a, const CodeRange& b) { return a.first < b.first; });
+    std::ranges::sort(out_.newer, {}, &CodeRange::first);
     out_.newer.erase(std::unique(out_.newer.begin(), out_.newer.end()), out_.newer.end());
     return std::move(out_);
   }

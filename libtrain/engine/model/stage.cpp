@@ -96,8 +96,7 @@ void Stage::add_parameter(const std::string& name, std::uint32_t index, const st
 }
 
 void Stage::add_tied_head(const recipe::RunPlan& plan) {
-  const auto found = std::find_if(plan.parameters.begin(), plan.parameters.end(),
-                                  [](const auto& p) { return p.name == recipe::kEmbeddingName; });
+  const auto found = std::ranges::find(plan.parameters, recipe::kEmbeddingName, &ckpt::ParameterMeta::name);
   if (found == plan.parameters.end()) throw std::invalid_argument("a tied model without an embedding");
   if (!spec_.embedding) {
     add_parameter(found->name, found - plan.parameters.begin(), found->shape, bf16_);

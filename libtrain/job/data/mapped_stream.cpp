@@ -153,8 +153,7 @@ class MappedStream : public TokenStream {
     return {};
   }
   bool all_trained() const override {
-    return std::none_of(segments_.begin(), segments_.end(),
-                        [](const DataSegment& segment) { return segment.answers.has_file(); });
+    return std::ranges::none_of(segments_, [](const DataSegment& segment) { return segment.answers.has_file(); });
   }
 
   std::string describe(std::uint64_t position) const override {

@@ -374,8 +374,7 @@ class Job {
 
   /// Whether all remaining ranks are stopped (SIGSTOP), so that none of them will end by itself.
   bool only_stopped_left() const {
-    return std::all_of(ranks_.begin(), ranks_.end(),
-                       [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });
+    return std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });
   }
 
   void kill_all() {

@@ -37,8 +37,7 @@ Status OwnSteps::add_near() {
   TITAN_ASSIGN_OR_RETURN(const ckpt::RunScan near, ckpt::list_steps(fs_, near_));
   for (const ckpt::StepEntry& entry : near.steps) {
     if (request_.near_lost.contains(entry.step)) continue;
-    const bool durable = std::any_of(scan_.steps.begin(), scan_.steps.end(),
-                                     [&](const ckpt::StepEntry& own) { return own.step == entry.step; });
+    const bool durable = std::ranges::find(scan_.steps, entry.step, &ckpt::StepEntry::step) != scan_.steps.end();
     if (durable) {
       copies_[entry.step] = entry.path;
     } else if (!ckpt::was_durable(fs_, entry.path)) {  // otherwise it was deleted from the run folder, and is ignored
@@ -46,8 +45,7 @@ Status OwnSteps::add_near() {
       scan_.steps.push_back(entry);
     }
   }
-  std::sort(scan_.steps.begin(), scan_.steps.end(),
-            [](const ckpt::StepEntry& a, const ckpt::StepEntry& b) { return a.step > b.step; });
+  std::ranges::sort(scan_.steps, std::greater<>(), &ckpt::StepEntry::step);
   return ckpt::ok_status();
 }
 
