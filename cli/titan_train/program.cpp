@@ -67,95 +67,95 @@ void complete_line_to_paste(const Request& request, ckpt::Status& error) {
 
 const Program& titan_train_program() {
   static const std::vector<Flag> run_flags = {
-      {"nproc", "N", "local ranks to start (default: 1, or what torchrun set)"},
+      {"nproc", "N", "number of local ranks to start (default: 1, or what torchrun set)"},
       {"resume", "auto|required|never|PATH",
        "auto: the newest valid step of the run folder, else a fresh start (default); required: never a fresh "
        "start; never: a fresh start, refused where there are steps; PATH: this checkpoint, or RUN@step"},
-      {"init-from", "PATH",
-       "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
+      {"init-from", "PATH", "start a new run from the weights of a checkpoint; ignored once the run folder has a step"},
       {"init-map", "FILE", "rename and skip rules for --init-from"},
       {"skip", "GLOB", "leave out the weights of --init-from whose names match", 0, Repeat::kMany},
-      {"rename", "FROM=TO", "what weights of --init-from are called instead; * stands for a part without dots", 0,
-       Repeat::kMany},
-      {"rows", "hf|interleaved", "how rows of queries and keys lie there, where a rename crosses layouts"},
+      {"rename", "FROM=TO", "rename weights of --init-from; * stands for a part without dots", 0, Repeat::kMany},
+      {"rows", "hf|interleaved",
+       "order of the rows of query and key projections in the checkpoint, if a rename does not imply it"},
       {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Repeat::kMany},
       {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Repeat::kMany},
   };
   static const std::vector<Flag> launch_flags = [] {
     std::vector<Flag> flags = run_flags;
-    flags.insert(flags.begin() + 1,
-                 {"max-restarts", "K",
-                  "start again after a failure, K times at most, as long as newer steps come (own launcher only)"});
+    flags.insert(
+        flags.begin() + 1,
+        {"max-restarts", "K",
+         "start again after a failure, at most K times, as long as newer steps are saved (not under torchrun)"});
     return flags;
   }();
   static const std::vector<Flag> config_flags = [] {
     std::vector<Flag> flags = run_flags;
     flags.push_back({"classes", "", "print the class of every key: what a changed value means for a resume"});
-    flags.push_back({"init", "", "write a small configuration to begin with, without CONFIG"});
-    flags.push_back({"from", "CKPT", "with --init: one that starts from these weights, ours or Hugging Face's"});
-    flags.push_back({"output", "FILE.toml", "with --init: write it there", 'o'});
+    flags.push_back({"init", "", "print a small configuration to begin with; without CONFIG"});
+    flags.push_back(
+        {"from", "CKPT", "with --init: a configuration that starts from these weights (Titan or Hugging Face)"});
+    flags.push_back({"output", "FILE.toml", "with --init: write the configuration to this file", 'o'});
     return flags;
   }();
   static const std::vector<Flag> plan_flags = [] {
     std::vector<Flag> flags = run_flags;
-    flags.push_back({"schedule-csv", "FILE", "write the pipeline's schedule: a row per rank, in torchtitan's format"});
+    flags.push_back({"schedule-csv", "FILE", "write the pipeline schedule, a row per rank, in torchtitan's format"});
     flags.push_back({"measure", "",
                      "time a layer, the embedding and the head here first, for parallelism.stage_cost = \"measured\""});
-    flags.push_back({"trace", "FILE", "write it with its simulated times, for chrome://tracing or ui.perfetto.dev"});
+    flags.push_back(
+        {"trace", "FILE", "write the pipeline schedule with simulated times, for chrome://tracing or ui.perfetto.dev"});
     for (const Flag& flag : device_flags()) flags.push_back(flag);
     return flags;
   }();
   const Flag skip = {"skip", "GLOB", "leave out the weights whose names match", 0, Repeat::kMany};
-  const Flag rename = {"rename", "FROM=TO", "what weights are called instead; * stands for a part without dots", 0,
-                       Repeat::kMany};
+  const Flag rename = {"rename", "FROM=TO", "rename weights; * stands for a part without dots", 0, Repeat::kMany};
   const Flag rows = {"rows", "hf|interleaved",
-                     "how rows of queries and keys lie there, where a rename crosses layouts"};
+                     "order of the rows of query and key projections in the checkpoint, if a rename does not imply it"};
   static const std::vector<Flag> eval_flags = {
-      {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
-      {"text", "FILE", "text, for models of bytes or with a tokenizer.json, that is cut into rows"},
-      {"tokenizer", "DIR", "with --text: a folder that holds the model's tokenizer.json (default: what came with it)"},
+      {"tokens", "FILE", "token ids: integers [B,T] as .npy, or raw ids, which are cut into rows"},
+      {"text", "FILE", "text, which is cut into rows; for byte models or models with a tokenizer.json"},
+      {"tokenizer", "DIR", "with --text: the folder of the model's tokenizer.json (default: the checkpoint's)"},
       {"seq-len", "T", "tokens of a row (default: the checkpoint's training.seq_len)"},
-      {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
-      {"ema", "", "the average of the parameters that the run kept (training.ema), in their place"},
+      {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 if the vocabulary fits)"},
+      {"ema", "", "the exponential average of the parameters (training.ema) instead of the parameters"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
       skip,
       rename,
       rows,
   };
   static const std::vector<Flag> sample_flags = {
-      {"prompt", "TEXT", "text that the model goes on with, for models of bytes or with a tokenizer.json"},
-      {"tokenizer", "DIR",
-       "with --prompt: a folder that holds the model's tokenizer.json (default: what came with it)"},
-      {"ema", "", "the average of the parameters that the run kept (training.ema), in their place"},
-      {"prompt-ids", "IDS|FILE", "the same as token ids: 1,2,3, or a file of them; ids are printed then"},
-      {"max-new-tokens", "N", "tokens to write at most (default: 256, or those that the model was made for)"},
+      {"prompt", "TEXT", "text that the model continues; for byte models or models with a tokenizer.json"},
+      {"tokenizer", "DIR", "with --prompt: the folder of the model's tokenizer.json (default: the checkpoint's)"},
+      {"ema", "", "the exponential average of the parameters (training.ema) instead of the parameters"},
+      {"prompt-ids", "IDS|FILE", "the prompt as token ids: 1,2,3, or a file with ids; the output is ids, too"},
+      {"max-new-tokens", "N", "most tokens to generate (default: 256, or the limit of the model)"},
       {"temperature", "T",
        "0: always the most likely token (default, the same text each time); 1: drawn as likely as the model says"},
-      {"top-k", "K", "draw among the K most likely tokens only"},
-      {"top-p", "P", "draw among the most likely tokens that have probability P together"},
-      {"seed", "N", "what is drawn is a function of it (default: another one each time, which is printed)"},
-      {"stop", "TEXT", "end before this text", 0, Repeat::kMany},
-      {"ignore-end", "", "go on where the model ends the text (eos_token_id)"},
-      {"no-kv-cache", "", "compute all tokens again for each new one: slow, to compare with"},
+      {"top-k", "K", "draw only among the K most likely tokens"},
+      {"top-p", "P", "draw only among the most likely tokens with total probability P"},
+      {"seed", "N", "seed of the random draws (default: a new one each time, which is printed)"},
+      {"stop", "TEXT", "stop before this text", 0, Repeat::kMany},
+      {"ignore-end", "", "continue after the model's end token (eos_token_id)"},
+      {"no-kv-cache", "", "recompute all tokens for each new one: slow, for comparison"},
       {"dtype", "float32|bfloat16", "type to compute in (default: float32)"},
-      {"threads", "N", "threads that compute (default: one a core)"},
+      {"threads", "N", "threads that compute (default: one per core)"},
       skip,
       rename,
       rows,
   };
   static const std::vector<Flag> replay_flags = {
-      {"nproc", "N", "local ranks that compute (default: as many as the run had)"},
-      {"pp", "P", "with --nproc: pipeline stages (1); the rest is data parallel"},
-      {"dir", "DIR", "compute in this folder, which is kept (default: beside the run, removed at the end)"},
-      {"set", "SECTION.KEY=VALUE", "override a key, as training.dataset_path; the short form is --section.key=value", 0,
-       Repeat::kMany},
+      {"nproc", "N", "number of local ranks (default: as many as the run had)"},
+      {"pp", "P", "with --nproc: pipeline-parallel degree (default: 1); the rest is data parallel"},
+      {"dir", "DIR", "compute in this folder, and keep it (default: a temporary folder next to the run)"},
+      {"set", "SECTION.KEY=VALUE",
+       "override a key, such as training.dataset_path; the short form is --section.key=value", 0, Repeat::kMany},
   };
   static const Program table = {
       "titan-train",
       "trains Llama-style models on data x pipeline parallel ranks, with checkpoints that any layout resumes bit for "
       "bit",
       {
-          {"run", {{"CONFIG"}}, "train, and resume where the run stopped", launch_flags, run_run, false},
+          {"run", {{"CONFIG"}}, "train, or resume where the run stopped", launch_flags, run_run, false},
           {"config",
            {{"CONFIG", Names::kWord, Takes::kOurs, false}},
            "print the resolved configuration with the origin of every value",
@@ -163,27 +163,27 @@ const Program& titan_train_program() {
            run_config},
           {"plan",
            {{"CONFIG"}},
-           "say what a run would do, without ranks or tensors, writing nothing but what is asked for",
+           "show what a run would do, without ranks or tensors; writes only the files that flags ask for",
            plan_flags,
            run_plan},
           {"eval",
            {{"CKPT", Names::kSource, Takes::kForeign}},
-           "loss of a checkpoint (a folder, RUN@step, RUN@latest or RUN@best) on a token file",
+           "compute the loss of a checkpoint (a folder, RUN@step, RUN@latest or RUN@best) on a token file",
            eval_flags,
            run_eval},
           {"sample",
            {{"CKPT", Names::kSource, Takes::kForeign}},
-           "write text with a checkpoint: what it expects to follow a prompt",
+           "generate text with a checkpoint: the continuation of a prompt",
            sample_flags,
            run_sample},
           {"replay",
            {{"RUN@A..B"}},
-           "compute steps of a run again from its checkpoint at A, and compare losses and ids with what it published",
+           "recompute steps of a run from its checkpoint at A, and compare losses and ids with those of the run",
            replay_flags,
            run_replay},
           {"bisect",
            {{"RUN", Names::kRun}},
-           "the first step of a run that does not follow from the one before it, in few replays",
+           "find the first step of a run that a replay of the steps before it does not reproduce, with few replays",
            replay_flags,
            run_bisect},
           completion_verb(false),

@@ -6,15 +6,15 @@ namespace titan::recipe {
 namespace {
 
 std::string change_text(const Key& key) {
-  if (!key.slot && key.pass_over) return "no effect here; a flag that asks for something is refused";
+  if (!key.slot && key.pass_over) return "no effect here; on the command line, refused unless the value turns it off";
   if (!key.slot)
-    return key.any_harmless ? "no effect here" : "not built: only values that ask for nothing are accepted";
+    return key.any_harmless ? "no effect here" : "not supported: only values that turn it off are accepted";
   switch (key.cls) {
     case KeyClass::kCurve: break;
     case KeyClass::kLayout: return "free: the same bits";
     case KeyClass::kSaving: return "free";
     case KeyClass::kLogging: return "free";
-    case KeyClass::kEnvironment: return "free; what changes bits is warned of";
+    case KeyClass::kEnvironment: return "free; a warning if the bits change";
     case KeyClass::kStart: return "never compared";
   }
   if (key.acts_through == "model.*") return "compared by its dimensions";

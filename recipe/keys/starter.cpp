@@ -16,10 +16,10 @@ std::string line(const std::string& setting, const std::string& comment) {
 std::string starter_toml(const Starter& starter) {
   const bool own = starter.weights.empty(), text = own || starter.vocabulary == 256;
   std::string out = own ? "# A small model (about 1 M parameters) on a text of your own, in minutes.\n"
-                        : "# Goes on training weights that are there, on data of your own.\n";
+                        : "# Continues training from existing weights, on data of your own.\n";
   out +=
       "#   titan-train plan FILE.toml             what would happen\n"
-      "#   titan-train run FILE.toml --nproc 2    trains; the same goes on after a stop\n"
+      "#   titan-train run FILE.toml --nproc 2    trains; the same command resumes after a stop\n"
       "# docs/configuration.md has every key; the names are torchtitan's.\n\n";
   out += "[job]\n" + line("dump_folder = \"my-run\"", "checkpoints, metrics.jsonl and logs");
   if (own) {
@@ -28,13 +28,13 @@ std::string starter_toml(const Starter& starter) {
     out += line("vocab_size = 256", "the bytes of the text");
   } else {
     out += "\n[checkpoint]\n" +
-           line("initial_load_path = " + ckpt::toml_string(starter.weights), "its model is the run's: no [model] here");
+           line("initial_load_path = " + ckpt::toml_string(starter.weights), "the run uses its model: no [model] here");
     out += line("interval = 100", "steps between two saves");
   }
   out += "\n[optimizer]\n" + (own ? line("lr = 3e-3", "peak; smaller for larger models")
                                   : line("lr = 1e-4", "peak; a tenth of what trained the weights"));
-  out += "\n[lr_scheduler]\n" + line("warmup_steps = 20", "up to the peak");
-  out += line("min_lr_factor = 0.1", "where the curve ends, as a share of lr");
+  out += "\n[lr_scheduler]\n" + line("warmup_steps = 20", "steps up to the peak");
+  out += line("min_lr_factor = 0.1", "the last learning rate, as a share of lr");
   out += "\n[training]\n";
   if (text) {
     out += line("dataset_path = \"my-text.txt\"", "any UTF-8 text, or a folder of such files");
@@ -46,7 +46,7 @@ std::string starter_toml(const Starter& starter) {
   out += line(own ? "seq_len = 128" : "seq_len = 256", "tokens of a sequence");
   out += line("local_batch_size = 2", "sequences computed at once");
   out += line("global_batch_size = 8", "sequences of a step, over all ranks");
-  out += line("steps = 200", "and the length of the learning-rate curve");
+  out += line("steps = 200", "also the length of the learning-rate schedule");
   if (own) out += line("device = \"cpu\"", "or \"auto\": GPUs where there is a driver, one a rank");
   out += line("mixed_precision_param = \"float32\"", "or \"bfloat16\", where that is fast");
   return out;

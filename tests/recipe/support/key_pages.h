@@ -32,7 +32,7 @@ inline std::string tolerated(const Key& key) {
   if (key.any_harmless) return "any value";
   std::string values;
   for (const Value& value : key.harmless) values += to_toml(value) + ", ";
-  return values + "false, \"\", \"none\", []" + (key.pass_over ? "; of a file any, with a warning" : "");
+  return values + "false, \"\", \"none\", []" + (key.pass_over ? "; in a file any value, with a warning" : "");
 }
 
 inline constexpr const char* kIntroduction = R"(# Configuration keys
@@ -44,20 +44,20 @@ file wins over the defaults below. [configs/full.toml](../configs/full.toml) has
 file. `titan-train config CONFIG.toml` prints every value with its origin. A key that is not listed here is refused, and
 the nearest name is suggested.
 
-A key that is an optional text is unset by the empty text and by `none`, which also empty a list; other optional keys are
-unset by `none` alone (`model.rope_scaling` keeps it as a value). A file that is called none is `./none`.
+The values `""` and `none` unset an optional string and empty a list. Other optional keys are unset by `none` only. For
+`model.rope_scaling`, `none` is a value like others. To name a file that is called none, write `./none`.
 
-The class of a key says what a changed value means for a run that resumes. `titan-train config --classes` says it per
-key; [going-on.md](going-on.md) explains it.
+The class of a key says what a changed value means for a run that resumes. `titan-train config --classes` prints it for
+each key; [going-on.md](going-on.md) explains it.
 
 | class | a changed value |
 |---|---|
 | curve | shapes the loss curve. A resume refuses it unless `--allow KEY` permits it |
-| layout | decides who computes what. It is free to change and gives the same bits |
-| saving | decides when and where state is kept. It is free to change |
+| layout | decides which rank computes what, and how. It is free to change and gives the same bits |
+| saving | decides when and where state is saved. It is free to change |
 | logging | decides what is reported. It is free to change |
-| environment | is about the machine. It is free to change; what changes bits is warned of |
-| start | says how this start finds its state. It is never compared |
+| environment | is about the machine. It is free to change; if a change affects the bits, there is a warning |
+| start | decides which state this start loads, and how. It is never compared with the checkpoint |
 )";
 
 /// Text of a table cell, with bars escaped.
@@ -89,12 +89,12 @@ inline std::string key_row(const Key& key, const Config& defaults) {
 inline std::string full_toml() {
   std::string out =
       "# Every key of titan-train with its default: generated from the key table, do not edit.\n"
-      "# In brackets, what a changed value means for a run that resumes: curve (refused: it would bend the loss "
+      "# In brackets, what a changed value means for a run that resumes: curve (refused: it would change the loss "
       "curve),\n"
       "# layout, saving, logging, environment, start (free to change). A key that is commented out is unset by "
       "default.\n\n";
   out += config_toml(Config{}, full_comment);
-  out += "\n# torchtitan's keys without an effect here; other values are refused by name:\n";
+  out += "\n# torchtitan's keys without an effect here, with the values that are accepted:\n";
   for (const Key& key : key_table())
     if (!key.slot) out += "#   " + key.name + "  " + tolerated(key) + ": " + key.doc + "\n";
   out += "\n# Other names of keys:\n";
@@ -115,11 +115,11 @@ inline std::string keys_page() {
     out += key_row(key, defaults);
   }
   out +=
-      "\n## Keys of torchtitan without an effect\n\nThese are accepted with values that ask for nothing. Other values "
-      "are refused by name.\n\n| key | accepted values | what it is about |\n|---|---|---|\n";
+      "\n## Keys of torchtitan without an effect\n\nOnly the values below are accepted. An error "
+      "names a key with any other value.\n\n| key | accepted values | what it is about |\n|---|---|---|\n";
   for (const Key& key : key_table())
     if (!key.slot) out += "| `" + key.name + "` | " + cell(tolerated(key)) + " | " + cell(key.doc) + " |\n";
-  out += "\n## Other names\n\ntorchtitan gave or gives these names to keys above.\n\n| name | key |\n|---|---|\n";
+  out += "\n## Other names\n\nVersions of torchtitan use these names for keys above.\n\n| name | key |\n|---|---|\n";
   for (const Alias& alias : key_aliases()) out += "| `" + alias.name + "` | `" + alias.key + "` |\n";
   return out;
 }
