@@ -132,10 +132,10 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   TITAN_ASSIGN_OR_RETURN(const Format* to, target_format(from, options.to));
   TITAN_RETURN_IF_ERROR(check_flags(to, options));
   if (from != nullptr && options.averages)
-    return ckpt::invalid("`--ema` is for checkpoints of ours, and " + path + " is of another format");
+    return ckpt::invalid("`--ema` is for Titan checkpoints, and " + path + " is of another format");
   if (from == nullptr && !options.rules.empty())
-    return ckpt::invalid("`--rename` and `--rows` are for names of other programs, and " + path + " has ours")
-        .with_hint("`--skip` leaves out tensors of ours, too");
+    return ckpt::invalid("`--rename` and `--rows` are for names of other programs, and " + path + " has Titan's")
+        .with_hint("`--skip` also leaves out tensors of Titan checkpoints");
   if (to == nullptr) return import_from(fs, *from, path, options);
   TITAN_ASSIGN_OR_RETURN(const Source opened, open_source(fs, from, *to, path, options));
   const CheckpointReader& source = opened.reader;

@@ -32,7 +32,7 @@ ckpt::ListedStep listed(Fs& fs, const Format& format, const std::string& path) {
   }
   const auto source = format.open(fs, path);
   step.valid = source.ok();
-  step.reason = source.ok() ? std::string(format.title()) + ": `titan-ckpt convert` makes it one of ours"
+  step.reason = source.ok() ? std::string(format.title()) + ": `titan-ckpt convert` makes a Titan checkpoint of it"
                             : source.status().message;
   return step;
 }

@@ -101,8 +101,8 @@ Status check_left_out(const std::vector<std::string>& left_out, const std::strin
   if (std::none_of(left_out.begin(), left_out.end(), [&](const std::string& name) { return matches(name, glob); }))
     return ok_status();
   return not_found("`" + glob +
-                   "` is in this checkpoint, but cannot be shown: its name or element type has no place in a "
-                   "checkpoint of ours, or it is no tensor")
+                   "` is in this checkpoint, but cannot be shown: a Titan checkpoint cannot have its name or "
+                   "element type, or it is no tensor")
       .with_hint("`titan-ckpt inspect` lists what is left out");
 }
 

@@ -16,7 +16,7 @@ namespace {
 std::string what_to_do(const Status& validity) {
   if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound) {
     const bool way = validity.code == Code::kNotFound && !validity.hint.empty();  // parity files are there
-    return validity.message + "; a resume passes over it" + (way ? "; " + validity.hint : "");
+    return validity.message + "; a resume skips it" + (way ? "; " + validity.hint : "");
   }
   const std::string stops = validity.message + "; a resume stops here: ";
   if (!validity.hint.empty()) return stops + validity.hint;

@@ -168,7 +168,7 @@ void note_decay(const std::vector<Opened>& sources, MergeReport& report) {
   report.factors = decay_factors(weights);
   report.nearest = nearest_decay(steps, report.factors);
   if (folders.size() > 1)
-    report.notes.push_back("the sources lie in " + std::to_string(folders.size()) +
+    report.notes.push_back("the sources are in " + std::to_string(folders.size()) +
                            " folders: the decay holds if they are steps of one run");
   const CheckpointReader& newest = sources.back().reader;
   const Result<LrSchedule> schedule = newest.lr_schedule();

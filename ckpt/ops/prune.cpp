@@ -82,7 +82,7 @@ Status waiting_for(const StepEntry& newest) {
 Status nothing_whole(const std::string& folder) {
   return corrupt("nothing is deleted: " + folder +
                  " has no whole step, and a damaged one may be all that is left of the run")
-      .with_hint("`titan-ckpt verify` says what of each is damaged; what nobody needs can be removed by hand");
+      .with_hint("`titan-ckpt verify` shows what is damaged in each; delete by hand those that you do not need");
 }
 
 class Prune {

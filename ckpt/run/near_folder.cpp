@@ -29,7 +29,8 @@ Result<std::string> read_mark(Fs& fs, const std::string& checkpoint_dir) {
   if (mark.ends_with('\n')) mark.pop_back();
   if (is_save_id(mark)) return mark;
   return corrupt(path + " does not hold 12 to 64 hex digits")
-      .with_hint("remove the file: the next start makes another near folder, and loses what lies in the old one alone");
+      .with_hint(
+          "remove the file: the next start makes a new near folder, and steps that are only in the old one are lost");
 }
 
 Result<std::string> make_mark(Fs& fs, const std::string& checkpoint_dir) {

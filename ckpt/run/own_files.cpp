@@ -84,7 +84,7 @@ class StepFiles {
       if (moved.ok())
         for (std::string at = into; at.size() >= kept.size() && folders.insert(at).second;) at = parent_path(at);
       else
-        note(moved.wrapped("cannot move '" + path + "', a file of yours, out of a step that goes"));
+        note(moved.wrapped("cannot move '" + path + "', a file of yours, out of a step that is being deleted"));
     }
     for (const std::string& folder : folders) note(fs_.sync_dir(folder));
     if (!folders.empty()) note(fs_.sync_dir(parent_path(kept)));

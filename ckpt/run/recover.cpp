@@ -125,7 +125,7 @@ Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel
     TITAN_RETURN_IF_ERROR(cancel.check());
     Status kept = failed(dst + " is not whole, and " + left + " may be the only whole copy of it");
     kept.causes.push_back(read.status().message);
-    return kept.with_hint("`titan-ckpt verify` says what of each is damaged; move away what nobody needs");
+    return kept.with_hint("`titan-ckpt verify` shows what is damaged in each; move the one that you do not need away");
   }
   return ok_status();
 }

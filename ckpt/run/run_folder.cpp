@@ -228,7 +228,7 @@ static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const st
   return remove_trash(fs, checkpoint_dir, trash_name, cancel, kept);
 }
 
-std::string kept_text(const std::string& kept) { return "files of yours that it held lie in " + kept; }
+std::string kept_text(const std::string& kept) { return "your own files in it were moved to " + kept; }
 
 Status remove_trash(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const CancelToken& cancel,
                     std::string* kept) {

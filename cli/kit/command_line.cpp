@@ -57,8 +57,8 @@ Status unknown_flag(const Program& program, const Verb* verb, const std::string&
   std::vector<std::string> names;
   for (const Flag& known : flags_of(program, verb)) names.push_back("--" + known.name);
   if (verb != nullptr && std::ranges::any_of(verb->flags, [&](const Flag& known) { return is_typed_as(known, flag); }))
-    return ckpt::invalid(in_ticks(flag) + " stands before the verb")
-        .with_hint("write it behind " + in_ticks(program.name + " " + verb->name));
+    return ckpt::invalid(in_ticks(flag) + " is before the verb")
+        .with_hint("write it after " + in_ticks(program.name + " " + verb->name));
   const Status status =
       ckpt::invalid("unknown flag " + in_ticks(flag) + (verb == nullptr ? "" : " of " + in_ticks(verb->name)));
   const std::string suggestion = ckpt::did_you_mean(flag, names);

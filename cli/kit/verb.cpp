@@ -35,7 +35,7 @@ ckpt::Status settle_names(const Request& request, std::vector<std::string>& posi
       if (path.ok() && !skipped.empty()) positionals[i] = *path;
       if (!path.ok()) skipped.clear();
     }
-    for (const std::string& why : skipped) warnings.push_back(typed + " passes over " + why);
+    for (const std::string& why : skipped) warnings.push_back(typed + " skips " + why);
   }
   return ckpt::ok_status();
 }

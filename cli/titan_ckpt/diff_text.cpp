@@ -191,7 +191,7 @@ std::string diff_text(const DiffReport& report, const DiffView& view, const Text
   }
   if (!report.not_compared.empty())
     out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) +
-           " (no tensor of ours stands for them as they are; --only '*' leaves them out of the verdict)\n";
+           " (Titan has no tensors for them; --only '*' leaves them out of the verdict)\n";
   return out;
 }
 

@@ -30,9 +30,10 @@ void refuse_foreign(const Request& request, ckpt::Status& error) {
     const std::string& folder = request.command.positionals[i];
     const auto format = convert::detect_format(request.fs, folder);
     if (format.ok() && *format != nullptr)
-      error = ckpt::unsupported(folder + " is a checkpoint in the form of " + (*format)->title() + ", which `" +
-                                request.verb.name + "` does not take")
-                  .with_hint("`titan-ckpt convert " + ckpt::shell_word(folder) + " DST` makes one of ours");
+      error =
+          ckpt::unsupported(folder + " is a checkpoint in the form of " + (*format)->title() + ", which `" +
+                            request.verb.name + "` does not take")
+              .with_hint("`titan-ckpt convert " + ckpt::shell_word(folder) + " DST` makes a Titan checkpoint of it");
   }
 }
 

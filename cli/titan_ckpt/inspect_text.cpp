@@ -56,8 +56,7 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   if (report.foreign) {
     facts.add("format", escape(m.writer));
     if (!report.left_out.empty())
-      facts.add("left out",
-                escape(ckpt::left_out_text(report.left_out)) + " (no tensor of ours stands for them as they are)");
+      facts.add("left out", escape(ckpt::left_out_text(report.left_out)) + " (Titan has no tensors for them)");
     return facts.render(style.palette);
   }
   facts.add("format", "titan " + std::to_string(m.major) + "." + std::to_string(m.minor));

@@ -72,7 +72,7 @@ Status read_options(const Command& command, PlotOptions& options, recipe::CurveO
   TITAN_RETURN_IF_ERROR(read_flag(command, "from", place, place_of, curves.from));
   TITAN_RETURN_IF_ERROR(read_flag(command, "to", place, place_of, curves.to));
   if (curves.from && curves.to && *curves.from > *curves.to)
-    return ckpt::invalid("`--from` " + *command.value("from") + " lies behind `--to` " + *command.value("to"));
+    return ckpt::invalid("`--from` " + *command.value("from") + " is after `--to` " + *command.value("to"));
   curves.x = options.x;
   curves.smooth = options.smooth;
   return ckpt::ok_status();

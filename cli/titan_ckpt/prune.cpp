@@ -78,7 +78,7 @@ Status read_rules(const Command& command, ckpt::PruneRules& rules) {
 Status outcome(const ckpt::PruneReport& report) {
   if (!report.waits.ok() || report.failures.empty()) return report.waits;
   Status status = ckpt::failed(std::to_string(report.failures.size()) + " of the deletions failed")
-                      .with_hint("run it again: what is left lies in .trash-* folders or as it was");
+                      .with_hint("run it again: what is left is unchanged, or in .trash-* folders");
   status.causes = report.failures;
   return status;
 }

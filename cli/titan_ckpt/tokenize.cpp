@@ -115,7 +115,7 @@ void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& styl
   if (data.trained)
     facts.add("trained", format_count(*data.trained) + " of " + format_counted(data.tokens, "token", "tokens"));
   facts.add("longest", format_counted(data.longest, "token", "tokens"));
-  facts.add("around", ids_text(data.before) + " before each document, " + ids_text(data.behind) + " behind it");
+  facts.add("around", ids_text(data.before) + " before each document, " + ids_text(data.behind) + " after it");
 }
 
 /// Adds the lines about a file of ids.

@@ -154,7 +154,7 @@ class Replayer {
     const std::string place =
         first.tensor.empty() ? first.unit : "leaf " + std::to_string(first.leaf) + " of " + first.tensor;
     return ckpt::corrupt(ckpt::join_path(path, first.file) + ": " + place + ": " + first.detail)
-        .wrapped("the steps behind it cannot be computed")
+        .wrapped("the steps after it cannot be computed")
         .with_hint("`titan-ckpt verify " + ckpt::shell_word(path) + "` names every damaged place");
   }
 
@@ -252,7 +252,7 @@ ckpt::Result<Answer> run_bisect(const Request& request) {
     const bool begins_damaged =
         replay.status().code == ckpt::Code::kCorrupt && replayer.damaged() == outcome.steps[low];
     if (begins_damaged && outcome.steps.size() > 2) {
-      outcome.passed_over.push_back("passed over " + ckpt::step_name(outcome.steps[low]) + ": " +
+      outcome.passed_over.push_back("skipped " + ckpt::step_name(outcome.steps[low]) + ": " +
                                     ckpt::one_line(replay.status()));
       outcome.steps.erase(outcome.steps.begin() + static_cast<std::ptrdiff_t>(low));
       low -= std::min<std::size_t>(low, 1);

@@ -117,7 +117,7 @@ std::string bisect_text(const BisectOutcome& outcome, const TextStyle& style) {
   const auto [before, broken] = broken_pair(outcome);
   return out + differences_text(outcome.replays.back(), style) +
          style.palette.paint(Role::kError, "step " + std::to_string(broken) + " does not follow") + " from step " +
-         std::to_string(before) + "; what lies before does\n";
+         std::to_string(before) + "; all steps before that do\n";
 }
 
 std::string bisect_json(const BisectOutcome& outcome) {

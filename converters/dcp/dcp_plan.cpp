@@ -133,8 +133,8 @@ Status Planner::sort_in_others() {
   std::vector<std::string> all = tensor_names();
   all.insert(all.end(), refused.begin(), refused.end());
   if (refused.size() > kNamed) what += " and " + std::to_string(refused.size() - kNamed) + " more";
-  return ckpt::unsupported(source_.path() + ": " + what + ", which a checkpoint of ours cannot hold")
-      .with_hint("leave out what has no place here with " + skip_flags(refused, all));
+  return ckpt::unsupported(source_.path() + ": " + what + ", which a Titan checkpoint cannot have")
+      .with_hint("leave these tensors out with " + skip_flags(refused, all));
 }
 
 Status Planner::sort_in(std::size_t i) {

@@ -127,7 +127,7 @@ Status Planner::settle(const std::vector<std::string>& missing) {
   std::ranges::sort(left_over_);
   left_over_.erase(std::unique(left_over_.begin(), left_over_.end()), left_over_.end());
   if (!left_over_.empty()) {
-    return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_))
+    return ckpt::incompatible(source_.path() + ": a Titan checkpoint has no place for " + listed(left_over_))
         .with_hint("leave them out with " + skip_flags(left_over_, tensor_names()));
   }
   if (missing.empty()) return {};

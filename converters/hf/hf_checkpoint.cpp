@@ -259,8 +259,7 @@ Opened open_one_of_two(Fs& fs, const std::string& path) {
   if (!one.ok() && (!unreadable(one) || !many.ok())) return one;
   if (one.ok() && !many.ok()) {
     if (!unreadable(many)) return many;
-    (*one)->notes_.push_back(single + " is read, and " + kHfIndex +
-                             " beside it is passed over: " + many.status().message);
+    (*one)->notes_.push_back(single + " is read, and " + kHfIndex + " next to it is ignored: " + many.status().message);
     return one;
   }
   std::string unlike = one.ok() ? "" : one.status().message;

@@ -18,7 +18,7 @@ Status check_noise(const std::string& path, const JsonValue& config) {
     const JsonValue* value = config.find(key);
     if (value == nullptr || value->as_double() == 0.0) continue;
     return ckpt::incompatible(path + ": " + key + " is " + short_text(*value) +
-                              ", expected 0: such a run does not go on here");
+                              ", expected 0: Titan cannot continue such a run");
   }
   return ckpt::ok_status();
 }

@@ -108,9 +108,10 @@ Status check_rules(const TorchFile& file, dcp::NodeId state, bool of_run) {
   for (const ArgumentRule& rule : kRules) {
     const dcp::NodeId node = attribute(pickle, state, rule.name);
     if (rule.of_run != of_run || node == dcp::kNoNode || fits(pickle, node, rule.value)) continue;
-    return ckpt::unsupported(file.path() + ": the argument " + rule.name + " is " + pickle.describe(node) +
-                             ", expected " + text_of_rule(rule) +
-                             (of_run ? ": such a run does not go on here" : ": such a model is not read from Megatron"))
+    return ckpt::unsupported(
+               file.path() + ": the argument " + rule.name + " is " + pickle.describe(node) + ", expected " +
+               text_of_rule(rule) +
+               (of_run ? ": Titan cannot continue such a run" : ": such a model is not read from Megatron"))
         .with_hint(of_run ? kModelAlone : "Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt)");
   }
   return {};

@@ -60,7 +60,7 @@ class Reader {
     const char* const decays = "apply_wd_to_qk_layernorm";
     if (!is_set(pickle_, find(decays)) || !is_set(pickle_, find("qk_layernorm"))) return {};
     return ckpt::unsupported(file_.path() + ": the argument " + decays + " is " + pickle_.describe(find(decays)) +
-                             ", expected it unset beside qk_layernorm: such a run does not go on here")
+                             ", expected it unset beside qk_layernorm: Titan cannot continue such a run")
         .with_hint(kModelAlone);
   }
 

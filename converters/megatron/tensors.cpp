@@ -77,7 +77,7 @@ Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader) {
     const Result<DType> dtype = ckpt::parse_dtype(entry.dtype);
     if (!dtype.ok())
       return ckpt::unsupported(reader.path() + ": tensor '" + entry.name + "' has elements of torch." + entry.dtype +
-                               ", which a checkpoint of ours cannot hold");
+                               ", which a Titan checkpoint cannot have");
     const auto at = stacked_at(entry.name);
     if (!at || entry.shape.empty()) {
       out.push_back({{entry.name, *dtype, entry.shape}, &entry, 0});

@@ -247,9 +247,10 @@ Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> base, Contents::open(fs, base_path));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> target, Contents::open(fs, target_path));
   if (std::string_view(base->kind()) != target->kind())
-    return ckpt::invalid("a patch is of two checkpoints of one kind: " + base_path + " is " +
-                         (base->id() ? "one of ours" : "of safetensors") + ", and " + target_path + " is not")
-        .with_hint("`titan-ckpt convert` makes one of the other");
+    return ckpt::invalid("a patch needs two checkpoints of the same kind: " + base_path + " is " +
+                         (base->id() ? "a Titan checkpoint" : "a safetensors export") + ", and " + target_path +
+                         " is not")
+        .with_hint("convert one of them with `titan-ckpt convert`");
   TITAN_RETURN_IF_ERROR(check_output(fs, options));
   // The file's creation checks that it is not inside a Titan checkpoint.
   for (const Contents* const side : {base.get(), target.get()})

@@ -39,7 +39,7 @@ const char* kind_of_plain(std::string_view head) {
 Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::string& name) {
   const Result<ckpt::DType> dtype = ckpt::parse_dtype(name);
   if (dtype.ok()) return dtype;
-  return ckpt::unsupported(what + " has elements of torch." + name + ", which a checkpoint of ours cannot hold");
+  return ckpt::unsupported(what + " has elements of torch." + name + ", which a Titan checkpoint cannot have");
 }
 
 Result<TorchFile> TorchFile::open(ckpt::Fs& fs, const std::string& path) {

@@ -150,7 +150,7 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
   }
   if (by_name.empty()) {
     if (tensors_.size() > model_tensors_ || !asks_for_run(options) || skips_optimizer(options)) return {};
-    return ckpt::incompatible(path() + " holds no state of an optimizer, with which the run could go on")
+    return ckpt::incompatible(path() + " has no optimizer state, which is needed to continue the run")
         .with_hint(kModelAlone);
   }
   const std::size_t parameters = plan.parameters.size();

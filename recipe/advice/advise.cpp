@@ -105,7 +105,7 @@ class Advice {
     if (Result<ckpt::RunScan> found = ckpt::scan_run(fs_, folder); found.ok()) {
       scan = std::move(*found);
     } else {
-      lacks("what lies in " + folder + ": " + found.status().message);
+      lacks("the contents of " + folder + ": " + found.status().message);
     }
     std::vector<std::uint64_t> bytes;
     std::optional<std::uint64_t> newest;

@@ -179,7 +179,7 @@ const char* suggested_policy(const Continuation& run, const StoredRun& stored) {
   return "POLICY";
 }
 
-/// "training.steps is 3000, this run was planned for 200: how should the learning rate go on?"
+/// "training.steps is 3000, this run was planned for 200: how should the learning-rate schedule continue?"
 std::string question(const Continuation& run, const StoredRun& stored) {
   const Change& first = run.changes[0];
   const bool planned = first.key == "training.steps" || first.key == "lr_scheduler.total_steps";
@@ -188,7 +188,7 @@ std::string question(const Continuation& run, const StoredRun& stored) {
           ? first.key + " is " + first.drift.config +
                 (planned ? ", this run was planned for " : ", this run was started with ") + first.drift.stored
           : std::to_string(run.changes.size()) + " settings of the learning rate differ from '" + stored.path + "'";
-  return what + ": how should the learning rate go on?";
+  return what + ": how should the learning-rate schedule continue?";
 }
 
 /// Tables with both values of every setting, and with the schedule of each policy.

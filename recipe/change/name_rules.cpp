@@ -14,7 +14,7 @@ using ckpt::Result;
 using ckpt::Status;
 
 const char* const kSayRows =
-    "say how they lie in the file, with --rows hf (Hugging Face's; most often names with q_proj have it) or --rows "
+    "say their order in the file, with --rows hf (Hugging Face's; most often names with q_proj have it) or --rows "
     "interleaved (Meta's and torchtitan's), or with rows = \"hf\" at the top of a file of rules; without rules, "
     "Hugging "
     "Face's names are read as they are";
@@ -186,7 +186,8 @@ std::string rows_unsaid(std::string_view from, std::string_view to, const NameRu
   // checked themselves.
   if (rules.rows || owner == Owner::kNobody || owner == Owner::kBoth || owner_of(from) == owner) return "";
   return std::string(from) + " (renamed to " + std::string(to) +
-         "): rows of queries and keys lie otherwise under such names, and the rules do not say how";
+         "): the two names imply different orders of the rows of query and key projections, and no rule says which one "
+         "the file has";
 }
 
 std::vector<std::string> unused_rules(const std::vector<std::string>& names, const NameRules& rules) {

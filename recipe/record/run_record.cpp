@@ -58,7 +58,7 @@ Result<RunRecord> read_record(ckpt::Fs& fs, const std::string& folder, std::uint
     if (step.step < first || step.step > last) continue;
     const Result<ckpt::Manifest> manifest = ckpt::look_at_step(fs, step.path);
     if (manifest.status().code == Code::kNotFound || manifest.status().code == Code::kCorrupt) {
-      record.notes.push_back("passed over " + ckpt::step_name(step.step) + ": " + manifest.status().message);
+      record.notes.push_back("skipped " + ckpt::step_name(step.step) + ": " + manifest.status().message);
       continue;
     }
     if (!manifest.ok()) return manifest.status();

@@ -148,7 +148,7 @@ ROWS = [
     Row(62, "1.3 another word after --resume", PLAN + "--resume sometimes", 2, "--resume sometimes: expected auto, required, never or a path", "no file or folder", also=True),
     Row(63, "1 the verb is missing", "titan-train own.toml", 2, "unknown verb `own.toml`", "did you mean `titan-train run own.toml`"),
     Row(64, "1 the verb is missing, flags first", "titan-train --nproc 2 --training.steps=3 own.toml", 2, "unknown verb `own.toml`", "did you mean `titan-train run own.toml`"),
-    Row(65, "1 a flag before its verb", "titan-train --nproc 2 run own.toml", 2, "`--nproc` stands before the verb", "behind `titan-train run`"),
+    Row(65, "1 a flag before its verb", "titan-train --nproc 2 run own.toml", 2, "`--nproc` is before the verb", "after `titan-train run`"),
     Row(66, "1 a run folder in place of the verb", "titan-train run/", 2, "unknown verb `run/`", "did you mean `titan-train run run/config.toml`"),
     Row(67, "1 a checkpoint in place of the verb", f"titan-train {STEP}", 2, "unknown verb", f"did you mean `titan-train eval {STEP} --tokens FILE`"),
     Row(68, "1 a run folder in place of the file", "titan-train run run", 2, "'run': Is a directory", "did you mean `run/config.toml`"),

@@ -93,7 +93,7 @@ class Publishing(unittest.TestCase):
         command = f"sleep 0.3; ls $TITAN_CHECKPOINT/manifest.json && echo $TITAN_STEP >> {self.seen}"
         _, log = harness.train(CONFIG, 1, self.keys(command, **{"checkpoint.interval": 1, "checkpoint.keep_latest_k": 1, "training.steps": 60}))
         self.assertNotIn("failed", log)
-        self.assertIn("checkpoint.on_publish passes over step", log)
+        self.assertIn("checkpoint.on_publish skips step", log)
         self.assertEqual(self.lines()[-1], "60")
         self.assertEqual(harness.published_steps(self.run), [60])
 

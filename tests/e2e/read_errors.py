@@ -87,7 +87,7 @@ class ReadErrors(unittest.TestCase):
                 run = self.work / f"run-{nproc}-{pathlib.Path(bad).name}"
                 shutil.copytree(self.run_dir, run)
                 _, err = self.train(nproc=nproc, training__steps=12, checkpoint__interval=2, job__dump_folder=run, checkpoint__on_read_error="fallback", bad=bad)
-                self.assertIn("step 6 cannot be read and is passed over", err)
+                self.assertIn("step 6 cannot be read and is skipped", err)
                 self.assertIn("step-00000004", err)
                 self.assertEqual(harness.checkpoint_id(run, 12), harness.checkpoint_id(whole, 12))
                 # Its number was saved again: the old one lies aside, with all its bytes.
@@ -110,7 +110,7 @@ class ReadErrors(unittest.TestCase):
             self.assertEqual(stop.returncode, 3, stop.stderr)
             fallback = subprocess.run([*args, "--checkpoint.on_read_error=fallback"], capture_output=True, text=True)
             self.assertEqual(fallback.returncode, 0, fallback.stderr)
-            self.assertIn("step 6 cannot be read and is passed over", fallback.stdout + fallback.stderr)
+            self.assertIn("step 6 cannot be read and is skipped", fallback.stdout + fallback.stderr)
 
     def test_a_running_job_holds_nothing_open_of_the_step_that_it_was_resumed_from(self):
         self.train(training__steps=100000, debug__stop_at_step=6, expect=75)

@@ -368,7 +368,7 @@ class Mixtures(unittest.TestCase):
         run = self.work / "ends"
         settings = {**self.settings, "job.dump_folder": run, "training.steps": 40, "training.datasets": self.sets(5, 3, 2, more=" exhausted=stop")}
         _, err = harness.train(CONFIG, 1, settings, expect=75)
-        self.assertIn("the data end behind step 26, where the run stops: 'set2' has given all of its epochs by then", err)
+        self.assertIn("the data end after step 26, where the run stops: 'set2' has given all of its epochs by then", err)
         self.assertEqual(harness.published_steps(run)[-1], 26)
         _, err = harness.train(CONFIG, 1, settings, expect=2)
         self.assertIn("the data end before step 27", err)

@@ -299,7 +299,7 @@ void Saves::handle_as_fatal(const SaveOutcome& outcome) {
 std::string Saves::safe_text() const {
   if (newest_ == 0) return "nothing is saved yet";
   return "your work is safe up to " + name(newest_) +
-         (run_.near_folder.empty() ? "" : ", and what is not copied yet lies in " + run_.near_folder);
+         (run_.near_folder.empty() ? "" : ", and steps that are not copied yet are in " + run_.near_folder);
 }
 
 void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {

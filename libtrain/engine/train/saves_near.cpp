@@ -109,7 +109,7 @@ void Saves::await_durable(std::uint64_t step) {
   if (status.ok()) return;
   if (step != newest_ || run_.progress.step != newest_)
     throw StatusError(status.wrapped(quoted_step(newest_) + " could not be copied to " + run_.checkpoint_dir)
-                          .with_hint("it lies in " + run_.near_folder + ": the same command goes on from there"));
+                          .with_hint("it is in " + run_.near_folder + ": the same command resumes from there"));
   if (run_.root())
     log_warn(log_text(status) + "; saving " + quoted_step(step) + " in " + run_.checkpoint_dir + " itself");
   past_near_ = true;

@@ -141,8 +141,8 @@ void NearTier::work() {
     changed_.notify_all();
     if (!told) {
       lock.unlock();
-      options_.problem(name + " lies in " + options_.folder +
-                       " alone, and is copied again later: " + ckpt::one_line(copied.status()));
+      options_.problem(name + " is only in " + options_.folder +
+                       " so far, and its copy is tried again later: " + ckpt::one_line(copied.status()));
       lock.lock();
     }
     const Clock::time_point again = Clock::now() + pause;

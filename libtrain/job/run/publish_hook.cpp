@@ -90,7 +90,7 @@ PublishHook::~PublishHook() { end(); }
 void PublishHook::published(Publish one) {
   const ckpt::MutexLock lock(mutex_);
   if (next_)
-    options_.say("checkpoint.on_publish passes over step " + std::to_string(next_->step) + ": step " +
+    options_.say("checkpoint.on_publish skips step " + std::to_string(next_->step) + ": step " +
                  std::to_string(one.step) + " is newer");
   next_ = std::move(one);
   changed_.notify_all();

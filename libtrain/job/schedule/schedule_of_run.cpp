@@ -34,7 +34,7 @@ Status check_size(const ScheduleCsv& csv, const recipe::RunPlan& plan, std::uint
                              std::to_string(plan.rank_of(action.stage)) + ", whose row is line " +
                              std::to_string(csv.lines[plan.rank_of(action.stage)]))
             .with_hint(
-                "stages of a V (ZBVZeroBubble, DualPipeV) lie otherwise than those of a loop: "
+                "stages of a V (ZBVZeroBubble, DualPipeV) are on other ranks than those of a loop: "
                 "parallelism.pipeline_parallel_schedule says which");
     }
   }

@@ -127,7 +127,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
 Result<recipe::NameRules> rules_for_ours(const ckpt::WeightSource& source, const recipe::NameRules& rules) {
   if (source.manifest() == nullptr) return recipe::NameRules{.create = rules.create};
   if (rules.rows != recipe::HeadRows::kHalves) return rules;
-  return ckpt::invalid("rows = \"hf\" is for names of other programs, and " + source.path() + " has ours")
+  return ckpt::invalid("rows = \"hf\" is for names of other programs, and " + source.path() + " has Titan's")
       .with_hint("leave it out: rows of our checkpoints lie as the model's");
 }
 

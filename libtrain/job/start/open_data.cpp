@@ -172,7 +172,7 @@ Status end_with_data(Start& start) {
         .with_hint("give it more epochs in training.datasets, with --allow training.datasets");
   config.debug.stop_at_step = static_cast<std::int64_t>(filled);
   start.data_end = true;
-  start.warnings.push_back("the data end behind step " + std::to_string(filled) + ", where the run stops: " + set +
+  start.warnings.push_back("the data end after step " + std::to_string(filled) + ", where the run stops: " + set +
                            " by then");
   return ckpt::ok_status();
 }

@@ -49,7 +49,7 @@ Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, const Star
   Status unconfirmed = error;
   if (again.ok()) {
     unconfirmed.causes.push_back("a second reader could read the same place: step " + std::to_string(*step) +
-                                 " is not passed over");
+                                 " is not skipped");
     return unconfirmed.with_hint(
         "start again; if it comes back, look at the disk, the memory or the mount of the node that met the error");
   }
@@ -74,7 +74,7 @@ Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, S
 }
 
 std::string passed_over_line(std::uint64_t step, const Status& error) {
-  return "step " + std::to_string(step) + " cannot be read and is passed over (it is left as it is): " + error.message;
+  return "step " + std::to_string(step) + " cannot be read and is skipped (it is not changed): " + error.message;
 }
 
 }  // namespace titan::train

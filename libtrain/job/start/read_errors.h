@@ -39,7 +39,7 @@ bool lies_near(const StartRequest& request, const ckpt::UnreadablePlace& place);
 ckpt::Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, StartRequest& request,
                                          const std::set<std::uint64_t>& damaged, std::vector<std::string>* said);
 
-/// The log line about a skipped step: "step 40 cannot be read and is passed over (it is left as it is): ...".
+/// The log line about a skipped step: "step 40 cannot be read and is skipped (it is not changed): ...".
 std::string passed_over_line(std::uint64_t step, const ckpt::Status& error);
 
 }  // namespace titan::train

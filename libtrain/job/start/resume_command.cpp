@@ -128,9 +128,8 @@ std::string begin_of_line(int exit_code, bool saved) {
 }  // namespace
 
 std::string data_end_line(int exit_code, std::uint64_t step, const std::string& set) {
-  return begin_of_line(exit_code, true) + "the data end behind step " + std::to_string(step) + ", '" + set +
-         "' has given all of its epochs; with more epochs or other sets in training.datasets the run goes on by "
-         "--allow "
+  return begin_of_line(exit_code, true) + "the data end after step " + std::to_string(step) + ", '" + set +
+         "' has given all of its epochs; to continue, set more epochs or other sets in training.datasets, with --allow "
          "training.datasets";
 }
 

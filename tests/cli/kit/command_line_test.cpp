@@ -123,9 +123,9 @@ TEST(CommandLine, SaysWhichCommandWasMeant) {
       {{"show", "x"}, "unknown verb `show`", "did you mean `other inspect CKPT`?"},
       {{"lst"}, "unknown verb `lst`", "did you mean `other inspect CKPT`?"},
       {{"--set", "a.b=1", "my.toml"}, "unknown verb `my.toml`", "did you mean `tool run my.toml`?"},
-      {{"--set", "a.b=1", "run", "my.toml"}, "`--set` stands before the verb", "write it behind `tool run`"},
-      {{"-o", "x", "ls", "a"}, "`-o` stands before the verb", "write it behind `tool ls`"},
-      {{"--set", "run", "my.toml"}, "`--set` stands before the verb", "write it behind `tool run`"},
+      {{"--set", "a.b=1", "run", "my.toml"}, "`--set` is before the verb", "write it after `tool run`"},
+      {{"-o", "x", "ls", "a"}, "`-o` is before the verb", "write it after `tool ls`"},
+      {{"--set", "run", "my.toml"}, "`--set` is before the verb", "write it after `tool run`"},
       {{"run", "my.toml", "a.b=1"}, "unexpected argument `a.b=1` of `run`", "did you mean `--a.b=1`?"},
       {{"run", "my.toml", "a.c=1"}, "unexpected argument `a.c=1` of `run`", "`tool run --help`"},
   };

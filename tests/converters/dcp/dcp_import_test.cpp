@@ -112,7 +112,7 @@ TEST(DcpLook, ShowsAnUnknownTensorUnderItsOwnName) {
   for (const std::optional<Settings>& config : {std::optional<Settings>(), std::optional(mini_config())}) {
     const Result<ImportPlan> strict = plan_mini(mini, {.config = config});
     EXPECT_EQ(strict.status().code, ckpt::Code::kIncompatible);
-    EXPECT_THAT(strict.status().message, HasSubstr("no place in a checkpoint of ours for 'ema.norm.weight'"));
+    EXPECT_THAT(strict.status().message, HasSubstr("a Titan checkpoint has no place for 'ema.norm.weight'"));
     EXPECT_THAT(strict.status().hint, HasSubstr("--skip 'ema.*'"));
   }
   EXPECT_TRUE(plan_mini(mini, {.skip = {"ema.*"}}).ok());
@@ -149,7 +149,7 @@ TEST(DcpImport, NamesEveryElementTypeThatItCannotHoldAtOnce) {
   const Status refused = plan_mini({.extra = {{"q8", "int8"}, {"z8", "int8"}}}, {}).status();
   EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
   EXPECT_THAT(refused.message, HasSubstr("tensor 'q8' has the element type int8, tensor 'z8' has the element type "
-                                         "int8, which a checkpoint of ours cannot hold"));
+                                         "int8, which a Titan checkpoint cannot have"));
   EXPECT_THAT(refused.hint, HasSubstr("--skip 'q8' --skip 'z8'"));
 }
 

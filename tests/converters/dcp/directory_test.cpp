@@ -196,10 +196,10 @@ TEST_F(MalformedDirectory, ElementTypesThatACheckpointCannotHoldAreNamedUnlessSk
   const Status refused = (*opened)->plan({}).status();
   EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
   EXPECT_THAT(refused.message,
-              HasSubstr("tensor 'a' has the element type complex64, which a checkpoint of ours cannot hold"));
+              HasSubstr("tensor 'a' has the element type complex64, which a Titan checkpoint cannot have"));
   const Status others = (*opened)->plan({.skip = {"a"}}).status();
   EXPECT_EQ(others.code, ckpt::Code::kIncompatible) << "what is left is no parameter of a Llama";
-  EXPECT_THAT(others.message, HasSubstr("no place in a checkpoint of ours for"));
+  EXPECT_THAT(others.message, HasSubstr("a Titan checkpoint has no place for"));
   EXPECT_TRUE((*opened)->plan({.skip = {"a"}, .look = true}).ok());
 }
 

@@ -321,7 +321,7 @@ TEST(DcpOfHuggingFace, StateOfAnotherOptimizerIsNamedAndNotItsRows) {
   how.extra = {{"optimizer.state.model.layers.0.self_attn.q_proj.weight.mu_product", {}, {}}};
   const Status refused = planned(how).plan.status();
   EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
-  EXPECT_THAT(refused.message, HasSubstr("no place in a checkpoint of ours for 'optimizer.state.model.layers.0"));
+  EXPECT_THAT(refused.message, HasSubstr("a Titan checkpoint has no place for 'optimizer.state.model.layers.0"));
   EXPECT_THAT(refused.hint, HasSubstr("mu_product"));
 }
 

@@ -94,7 +94,7 @@ TEST_F(TwoSources, AFileThatCannotBeReadBesideWholeShardsIsNamedWithThem) {
 
 TEST_F(TwoSources, AnIndexWithoutItsFilesIsPassedOverWithANote) {
   ASSERT_TRUE(fs.remove_file(std::string("/hf/") + kShards[0]).ok());
-  EXPECT_THAT(notes(), Contains(HasSubstr("model.safetensors.index.json beside it is passed over: ")));
+  EXPECT_THAT(notes(), Contains(HasSubstr("model.safetensors.index.json next to it is ignored: ")));
 }
 
 TEST_F(TwoSources, WhatATrainerLeftIsNamed) {

@@ -288,7 +288,7 @@ def same_twice(folder):
     put_shards(folder)
 
 
-@recipe("CoSER#3, mlx-vlm#1827: an index that is older than the file beside it", says="is passed over")
+@recipe("CoSER#3, mlx-vlm#1827: an index that is older than the file beside it", says="is ignored")
 def stale_index(folder):
     put_hf(folder)
     put_shards(folder)

@@ -336,11 +336,11 @@ TEST(Continuation, AChangeThatIsNotAllowedIsRefusedWithThePreviewsAndWhatToType)
 TEST(Continuation, MoreStepsAreAQuestion) {
   const Continuation run = go_on(stored_run(), {"--training.steps=200"});
   EXPECT_EQ(run.verdict.message,
-            "training.steps is 200, this run was planned for 100: how should the learning rate go on?");
+            "training.steps is 200, this run was planned for 100: how should the learning-rate schedule continue?");
   EXPECT_THAT(run.verdict.causes[0], HasSubstr("policy"));
   EXPECT_EQ(run.verdict.causes.size(), 8u);
   EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01"}).verdict.message,
-            "optimizer.lr is 0.01, this run was started with 0.001: how should the learning rate go on?");
+            "optimizer.lr is 0.01, this run was started with 0.001: how should the learning-rate schedule continue?");
   EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01", "--training.steps=200"}).verdict.message,
             "2 settings of the learning rate differ from 'runs/a/checkpoint/step-00000060': how should the learning "
             "rate go on?");

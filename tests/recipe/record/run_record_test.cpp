@@ -91,8 +91,8 @@ TEST(RunRecord, AStepWithoutAWholeManifestIsPassedOverAndNamed) {
   ASSERT_TRUE(read.ok()) << read.status().to_string();
   EXPECT_EQ(read->ids.size(), 1u);
   EXPECT_EQ(read->ids.at(15), "published");
-  EXPECT_THAT(read->notes, UnorderedElementsAre(StartsWith("passed over step-00000015: "),
-                                                StartsWith("passed over step-00000020: ")));
+  EXPECT_THAT(read->notes,
+              UnorderedElementsAre(StartsWith("skipped step-00000015: "), StartsWith("skipped step-00000020: ")));
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ TEST(NearTier, AStoreThatFailsIsAskedAgainAndNothingIsDeletedMeanwhile) {
   EXPECT_THAT(numbers(near.take()), ElementsAre(10, 20));
   const std::vector<std::string> lines = tiers.lines();
   ASSERT_EQ(lines.size(), 1u) << "an outage is told of once";
-  EXPECT_THAT(lines[0], HasSubstr("step 10 lies in /near alone, and is copied again later"));
+  EXPECT_THAT(lines[0], HasSubstr("step 10 is only in /near so far, and its copy is tried again later"));
 }
 
 TEST(NearTier, GivesUpOlderStepsForANewerOne) {

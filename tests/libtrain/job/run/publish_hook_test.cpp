@@ -74,7 +74,7 @@ TEST_F(Hook, WaitingStepsArePassedOverForTheNewestAndWhatIsInUseIsKnown) {
   ASSERT_TRUE(ckpt::testing::put_text(ckpt::posix_fs(), gate, "").ok());
   hook.finish(never);
   EXPECT_EQ(output(), "10\n30\n");
-  EXPECT_THAT(said_, ElementsAre("checkpoint.on_publish passes over step 20: step 30 is newer"));
+  EXPECT_THAT(said_, ElementsAre("checkpoint.on_publish skips step 20: step 30 is newer"));
   EXPECT_THAT(done_, ElementsAre(10, 30));
   EXPECT_FALSE(hook.in_use(10) || hook.in_use(30) || hook.busy());
 }

@@ -150,7 +150,8 @@ TEST(InitMap, RefusesRowsOfAnotherLayoutUnlessTheRulesSayHowTheyLie) {
   const ckpt::Status refused = match_weights(weights, kModel, parsed(rename), 4).status();
   EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
   EXPECT_THAT(refused.causes, testing::SizeIs(2));
-  EXPECT_THAT(refused.causes, Contains(HasSubstr("rows of queries and keys lie otherwise")));
+  EXPECT_THAT(refused.causes,
+              Contains(HasSubstr("the two names imply different orders of the rows of query and key projections")));
   EXPECT_THAT(refused.hint, HasSubstr("rows = \"hf\""));
   const auto head_dims = [&](const std::string& text) {
     const auto match = match_weights(weights, kModel, parsed(text), 4);

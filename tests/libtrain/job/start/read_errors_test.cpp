@@ -67,7 +67,7 @@ TEST(ReadErrors, FallbackPassesOverTheStepAndSaysSoAndLeavesItAsItIs) {
   ASSERT_TRUE(decision.ok()) << decision.status().to_string();
   EXPECT_EQ(decision->step, 20u);
   EXPECT_THAT(start.request.unreadable, ElementsAre(30));
-  EXPECT_THAT(start.said, ElementsAre(HasSubstr("step 30 cannot be read and is passed over")));
+  EXPECT_THAT(start.said, ElementsAre(HasSubstr("step 30 cannot be read and is skipped")));
   EXPECT_EQ(*start.memory.list(kDir), *before);
 }
 

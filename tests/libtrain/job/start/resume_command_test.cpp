@@ -91,7 +91,7 @@ TEST(GoOn, TheLastLineSaysWhatIsSavedAndWhatToType) {
 
 TEST(GoOn, WhereTheDataHaveEndedTheSameCommandIsNotGiven) {
   EXPECT_EQ(data_end_line(75, 18, "web").substr(0, 84),
-            "exit 75: saved; the data end behind step 18, 'web' has given all of its epochs; with");
+            "exit 75: saved; the data end after step 18, 'web' has given all of its epochs; to continue");
   ckpt::testing::MemFs fs;
   recipe::Config config;
   config.job.dump_folder = "/run";
