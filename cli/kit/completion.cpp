@@ -50,8 +50,8 @@ Verb completion_verb(bool json) {
   return {"completion",
           {{"bash|zsh|fish"}},
           "print a completion script for a shell",
-          {{"steps", "RUN", "instead: what may follow RUN@, a word a line; the scripts ask so"},
-           {"tensors", "CKPT", "instead: the names of its tensors"}},
+          {{"steps", "RUN", "print what may follow RUN@, one word per line, instead of a script; the scripts use this"},
+           {"tensors", "CKPT", "print the tensor names of CKPT instead of a script"}},
           run_completion,
           json};
 }

@@ -48,16 +48,17 @@ Status check_alone(const Command& command) {
 
 std::vector<Flag> device_flags() {
   return {
-      {"device", "NAME", "size the run for GPUs of this kind, from figures: " + recipe::known_devices()},
+      {"device", "NAME", "calculate for GPUs of this kind, from built-in figures: " + recipe::known_devices()},
       {"device-memory", "SIZE", "with --device: memory of a GPU"},
-      {"memory-speed", "GB/s", "with --device: of that memory"},
+      {"memory-speed", "GB/s", "with --device: bandwidth of that memory"},
       {"tflops", "N", "with --device: dense peak in the type that the run computes in"},
-      {"nvlink", "GB/s", "with --device: link of a GPU to others of its node, in one direction"},
-      {"nic", "GB/s", "with --device: network of a GPU to other nodes, in one direction"},
-      {"gpus-per-node", "N", "with --device (default: 8)"},
-      {"calibration", "FILE", "with --device: shares that scripts/gpu-check measured on such a GPU, from its report"},
-      {"compute-share", "SHARE", "with --device: of the peak that is reached (default: 0.42)"},
-      {"link-share", "SHARE", "with --device: of links and memory that is reached (default: 0.8)"},
+      {"nvlink", "GB/s", "with --device: bandwidth of a GPU to others of its node, in one direction"},
+      {"nic", "GB/s", "with --device: network bandwidth of a GPU to other nodes, in one direction"},
+      {"gpus-per-node", "N", "with --device: GPUs per node (default: 8)"},
+      {"calibration", "FILE",
+       "with --device: report of scripts/gpu-check, with the shares that it measured on such a GPU"},
+      {"compute-share", "SHARE", "with --device: reached share of the peak (default: 0.42)"},
+      {"link-share", "SHARE", "with --device: reached share of link and memory bandwidth (default: 0.8)"},
   };
 }
 
