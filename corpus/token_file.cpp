@@ -192,7 +192,7 @@ Status read_numbers(ckpt::File& file, std::uint64_t at, std::uint64_t begin, std
 }
 
 Status overlap(const TokenFile& file, std::uint64_t document) {
-  return damaged(file.index, "does not lay its documents one behind the other: document " + std::to_string(document));
+  return damaged(file.index, "does not lay its documents one after the other: document " + std::to_string(document));
 }
 
 }  // namespace

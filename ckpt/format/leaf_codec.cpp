@@ -126,7 +126,7 @@ Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32
   if (ZSTD_isError(frame))
     return corrupt(std::string("a zstd frame is cut off or malformed: ") + ZSTD_getErrorName(frame));
   if (frame != stored.size())
-    return corrupt("there are " + std::to_string(stored.size() - frame) + " bytes behind a zstd frame of " +
+    return corrupt("there are " + std::to_string(stored.size() - frame) + " bytes after a zstd frame of " +
                    std::to_string(frame));
   if (impl.planes.size() < chunk_bytes) impl.planes.resize(chunk_bytes);
   const std::size_t size =

@@ -171,7 +171,7 @@ Status NoteLock::look() const {
   if (same_claim(*holder, self_)) return ok_status();
   return locked(path_ + " was taken over by process " + std::to_string(holder->pid) + " on host " + holder->host +
                 " at " + holder->since)
-      .with_hint("this process was silent for too long: the other one goes on");
+      .with_hint("this process was silent for too long: the other one continues");
 }
 
 Status NoteLock::refused() const {

@@ -113,7 +113,7 @@ Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options) {
   const LrSettings next = next_settings(report.before.accepted, options);
   TITAN_RETURN_IF_ERROR(check_settings(next));
   if (options.steps < step)
-    return incompatible("--steps " + std::to_string(options.steps) + " is behind the checkpoint, which is at step " +
+    return incompatible("--steps " + std::to_string(options.steps) + " is before the checkpoint, which is at step " +
                         std::to_string(step))
         .with_hint("give " + std::to_string(step) + " or more, or start from an older step");
   report.preview = preview_lr(report.before, step, next, options.policy, options.rewarm_from_zero, options.steps);

@@ -24,7 +24,7 @@ Status check_id(const std::string& path, const Digest& found, const Digest& expe
   if (found == expected) return ok_status();
   return incompatible(path + " is another checkpoint than the one that was known there: expected id " + expected.hex() +
                       ", found " + found.hex())
-      .with_hint("somebody moved or copied steps of a run that was going on; `titan-ckpt ls` shows what lies where");
+      .with_hint("steps were moved or copied while the run was training; `titan-ckpt ls` shows which steps are there");
 }
 
 Status check_id_at(Fs& fs, const std::string& path, const Digest& expected) {

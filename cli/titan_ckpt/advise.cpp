@@ -103,7 +103,7 @@ class Text {
                                "; at most " + size(fit.most_bytes) + " while one more is written");
     }
     if (fit.keep_last == 1) facts_.add("", "one step alone: if it is damaged, there is no older one to go on from");
-    if (fit.fixed_bytes > 0) facts_.add("", size(fit.fixed_bytes) + " of that lie in steps that no rule deletes");
+    if (fit.fixed_bytes > 0) facts_.add("", size(fit.fixed_bytes) + " of that are in steps that no rule deletes");
   }
 
   std::string intervals() const {

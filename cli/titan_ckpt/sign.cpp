@@ -25,7 +25,7 @@ ckpt::Result<ckpt::SignOptions> read_options(const Request& request) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, request.fs.stat(options.path));
   if (info.type == ckpt::FileType::kFile)
     return ckpt::unsupported(options.path + " is one file: signatures of those are not supported yet")
-        .with_hint("sign the folder that it lies in");
+        .with_hint("sign its folder");
   // Refuses a folder that is neither a Titan checkpoint nor one of a known format.
   if (!request.fs.stat(ckpt::join_path(options.path, ckpt::kManifestFile)).ok()) {
     TITAN_ASSIGN_OR_RETURN(const convert::Format* const format, convert::detect_format(request.fs, options.path));

@@ -92,7 +92,7 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
   step.add("exchange", "a rank and step: gradients " + moved(f.gradients) + "; weights " + moved(f.weights));
   if (plan.mesh.dp > 1)
     step.add("overlap", plan.exchange_parts == 1
-                            ? "nothing hides behind another: parallelism.exchange_parts is 1"
+                            ? "nothing overlaps: parallelism.exchange_parts is 1"
                             : "exchanges go in " + std::to_string(recipe::exchange_part_count(plan)) +
                                   " parts while the rank computes");
   if (f.hop_seconds > 0) step.add("transfer", seconds(f.hop_seconds) + " from stage to stage");

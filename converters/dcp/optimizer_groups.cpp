@@ -100,7 +100,7 @@ Status StoredValues::check_flag(const std::string& name, bool expected) const {
   if (!flag.ok()) return is_absent(flag.status()) ? Status{} : flag.status();
   if (flag->kind == Value::Kind::kBool && (flag->integer != 0) == expected) return {};
   return ckpt::incompatible(source_.path() + ": " + name + " is " + flag->to_string() + ", expected " +
-                            (expected ? "True" : "False") + "; such an optimizer cannot go on here")
+                            (expected ? "True" : "False") + "; Titan cannot continue with such an optimizer")
       .with_hint(kTensorsAlone);
 }
 
@@ -152,7 +152,7 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
 Status check_optimizer(const recipe::Config& config) {
   if (config.optimizer.name == "AdamW") return {};
   return ckpt::incompatible("optimizer.name is \"" + config.optimizer.name +
-                            "\" in the configuration; only AdamW can go on");
+                            "\" in the configuration; Titan can only continue with AdamW");
 }
 
 Status check_steps(const StoredValues& values, const std::vector<ckpt::ParameterMeta>& parameters,

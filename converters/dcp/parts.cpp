@@ -106,7 +106,7 @@ Result<std::string> note_of_optimizer_beside(ckpt::Fs& fs, const std::string& pa
   const std::string optimizer = ckpt::join_path(ckpt::parent_path(path), std::string(kOptimizerPrefix) + number);
   TITAN_ASSIGN_OR_RETURN(const bool whole, is_directory_of_dcp(fs, optimizer));
   if (!whole && !fs.list(optimizer).ok()) return std::string();
-  const std::string lies = "the optimizer's state lies beside it, in " + optimizer;
+  const std::string lies = "the optimizer's state is next to it, in " + optimizer;
   if (!whole) return lies + ", and cannot be read: its " + kMetadataFile + " is missing";
   return lies + (number == "0" ? ": the folder above holds both"
                                : ": a folder with links to both, named pytorch_model_fsdp_0 and optimizer_0, is read "

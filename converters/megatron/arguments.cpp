@@ -60,7 +60,7 @@ class Reader {
     const char* const decays = "apply_wd_to_qk_layernorm";
     if (!is_set(pickle_, find(decays)) || !is_set(pickle_, find("qk_layernorm"))) return {};
     return ckpt::unsupported(file_.path() + ": the argument " + decays + " is " + pickle_.describe(find(decays)) +
-                             ", expected it unset beside qk_layernorm: Titan cannot continue such a run")
+                             ", expected it unset with qk_layernorm: Titan cannot continue such a run")
         .with_hint(kModelAlone);
   }
 
@@ -109,8 +109,7 @@ class Reader {
     TITAN_ASSIGN_OR_RETURN(out.interleaved, flag("rotary_interleaved"));
     TITAN_ASSIGN_OR_RETURN(const bool scaled, flag("use_rope_scaling"));
     TITAN_ASSIGN_OR_RETURN(const double stretched, real("rotary_seq_len_interpolation_factor", 1));
-    if (scaled && stretched != 1)
-      return lack("rotary_seq_len_interpolation_factor", "it unset beside use_rope_scaling");
+    if (scaled && stretched != 1) return lack("rotary_seq_len_interpolation_factor", "it unset with use_rope_scaling");
     if (stretched != 1) {
       out.dims.rope_scaling.emplace();
       out.dims.rope_scaling->kind = recipe::RopeScaling::Kind::kLinear;

@@ -183,8 +183,9 @@ Result<ImportPlan> Checkpoint::plan_of_parts(const ImportOptions& asked) const {
     TITAN_RETURN_IF_ERROR(
         agreed_rows(path(), recipe::model_rows(model_.dims), *options.config, options.comparison).status());
   if (!model_.interleaved && !options.rules.rows)
-    return ckpt::incompatible(ckpt::join_path(path(), kModelConfig) +
-                              " has no rope_interleaved: it does not say how rows of queries and keys lie")
+    return ckpt::incompatible(
+               ckpt::join_path(path(), kModelConfig) +
+               " has no rope_interleaved: it does not say the order of the rows of query and key projections")
         .with_hint("--rows interleaved, where the run was trained by nanotron's old rotary embedding; else --rows hf");
   const ModelLayout layout{huggingface_names(), "tie_word_embeddings", kModelConfig, ConfigKeys::kHuggingface,
                            model_.interleaved.value_or(false)};

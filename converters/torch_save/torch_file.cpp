@@ -104,8 +104,7 @@ Result<NodeId> TorchFile::at(NodeId node, const std::string& key) const {
 
 Result<StoredTensor> TorchFile::tensor(NodeId node) const {
   TITAN_ASSIGN_OR_RETURN(const dcp::ItemTensor item, dcp::parse_tensor(pickle_, node));
-  if (!item.contiguous())
-    return ckpt::unsupported(path_ + ": a tensor whose elements do not lie side by side: not supported");
+  if (!item.contiguous()) return ckpt::unsupported(path_ + ": a tensor that is not contiguous: not supported");
   StoredTensor out{item.dtype, item.shape, 0, ckpt::element_count(item.shape)};
   if (out.elements == 0) return out;
   const std::uint64_t unit = dcp::torch_dtype_size(item.dtype);

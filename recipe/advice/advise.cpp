@@ -73,7 +73,7 @@ class Advice {
     const SaveRecord& record = report_.record;
     report_.cost_s = record.stall_s ? record.stall_s : record.save_s;
     if (!report_.cost_s) lacks("what a save costs: metrics.jsonl has no save with its seconds");
-    if (!record.step_s) lacks("how long a step takes: metrics.jsonl has no step behind the first one of a start");
+    if (!record.step_s) lacks("how long a step takes: metrics.jsonl has no step after the first one of a start");
     if (!report_.cost_s || !record.step_s) return;
     const double step = *record.step_s, cost = *report_.cost_s;
     const auto advice = [&](std::uint64_t steps) {

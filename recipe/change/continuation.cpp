@@ -136,7 +136,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
         change.what = "the shares of the configuration " + from_step(stored);
       if (is_of_sets(drift) && !data.fresh && !data.other_sets.empty()) change.what += ": " + data.other_sets;
       if (data.mixed && !data.fresh && is_of_sets(drift) && !data.cut_anew)
-        change.what += "; sets with the contents of before go on where they were, others begin";
+        change.what += "; sets with unchanged contents continue at their positions, others begin";
       if (drift.key == "training.dataset_path" && !data.other_files.empty() && !data.was_mixed)
         change.what = data.other_files + "; " + change.what;
       break;

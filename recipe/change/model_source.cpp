@@ -140,7 +140,7 @@ std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loade
     const bool scales = dims.ok() && dims->rope_scaling;
     return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" +
            (scales ? rope_scaling_text(*dims->rope_scaling) : kPlainRope) +
-           "\" now, and this run goes on as it began: model.rope_scaling = " + toml_string(scaling);
+           "\" now, and this run continues with its first value: model.rope_scaling = " + toml_string(scaling);
   }
   if (dims.ok()) {
     for (const Drift& row : model_differences(*dims, rows)) {

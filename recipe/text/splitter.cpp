@@ -84,7 +84,7 @@ Result<Splitter> Splitter::read(const JsonValue* part) {
   if (part == nullptr) return splitter;
   TITAN_ASSIGN_OR_RETURN(const std::vector<const JsonValue*> parts, parts_of(*part, "pretokenizers"));
   for (const JsonValue* each : parts) {
-    if (splitter.byte_level_) return refused_type("a pre_tokenizer behind ByteLevel,", type_of(*each));
+    if (splitter.byte_level_) return refused_type("a pre_tokenizer after ByteLevel,", type_of(*each));
     TITAN_RETURN_IF_ERROR(splitter.add(*each));
   }
   return splitter;

@@ -272,7 +272,7 @@ LEFT = [
     ("finite.cpp: take an older checkpoint; or the model alone", "needs a moment that is NaN: tests/converters/finite_test makes one and follows the hint"),
     ("--dir DIR names another place", "needs a folder that takes no other beside the run; cli.train-replay computes in a folder of --dir"),
     ("recover.cpp: `titan-ckpt verify` shows", "a tool that was killed between two renames, beside a damaged copy: tests/crash and tests/ckpt/run/recover_test hold it"),
-    ("step_proof.cpp: somebody moved", "a step that somebody replaces while a run goes on: tests/libtrain/job/start and e2e.retention hold it"),
+    ("step_proof.cpp: steps were moved", "a step that somebody replaces while a run goes on: tests/libtrain/job/start and e2e.retention hold it"),
     ("store_probe.cpp: std::move(hint)", "needs a store that lacks renames or locks: e2e.file_systems has such stores"),
     ("inspect.cpp: `titan-ckpt inspect` lists what is left out", "needs a DCP directory with elements that we do not hold: tests/converters/dcp hold it; the hint only lists"),
     ("use a version of titan-ckpt that reads", "needs a format of the future"),

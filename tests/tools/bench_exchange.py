@@ -1,4 +1,4 @@
-"""`scripts/bench exchange`: what it saves to exchange gradients and weights in parts beside the computing (parallelism.exchange_parts).
+"""`scripts/bench exchange`: what it saves to exchange gradients and weights in parts, overlapping with computing (parallelism.exchange_parts).
 
 Two ranks in two network namespaces with one link between them, as fast as --gbit says; each computes with one thread and has two
 processors, the second for the thread that exchanges. In each round one part and many take turns, and all must end with one id. Needs root.

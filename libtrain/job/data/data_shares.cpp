@@ -37,7 +37,7 @@ ckpt::Status share_out(std::span<const recipe::DataSetChoice> choices, ckpt::Dat
     position.sets[place].share = shares[next++];
     if (position.sets[place].share == 0)
       return ckpt::invalid("training.datasets: the weight of '" + choices[place].path +
-                           "' is too small beside the others: it would never be read")
+                           "' is too small compared with the others: it would never be read")
           .with_hint("give it a larger weight, or leave it out");
   }
   return {};

@@ -31,7 +31,8 @@ Status check_count(std::uint64_t stored, std::uint64_t there, const std::string&
   if (stored == there) return {};
   return ckpt::incompatible("the checkpoint counts " + std::to_string(stored) + " samples" + what +
                             ", and the data have " + std::to_string(there))
-      .with_hint("put back what lay beside the data when the run began (an index, metadata), or took away");
+      .with_hint(
+          "put back the files that were next to the data when the run began (an index, metadata), or remove new ones");
 }
 
 }  // namespace

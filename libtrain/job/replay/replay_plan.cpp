@@ -43,7 +43,7 @@ Result<const ckpt::StepEntry*> configured_by(const ckpt::RunScan& scan, const Re
   for (const ckpt::StepEntry& entry : scan.steps)
     if (entry.step > from && entry.validity.ok()) oldest = &entry;
   if (oldest != nullptr) return oldest;
-  return ckpt::not_found(range.run + " has no valid step behind step " + std::to_string(from) +
+  return ckpt::not_found(range.run + " has no valid step after step " + std::to_string(from) +
                          ", whose configuration computed the steps between");
 }
 
@@ -124,7 +124,7 @@ Result<ReplayRange> parse_replay_range(const std::string& text) {
     const auto to = ckpt::number_of<std::uint64_t>(text.substr(dots + 2));
     if (from && to && *from < *to) return ReplayRange{text.substr(0, sign), *from, *to};
   }
-  return ckpt::invalid("'" + text + "': expected RUN@A..B, the steps behind the checkpoint at A up to step B");
+  return ckpt::invalid("'" + text + "': expected RUN@A..B, the steps after the checkpoint at A, up to step B");
 }
 
 Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const ReplayLayout& layout) {
@@ -140,7 +140,7 @@ Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const Rep
   const std::uint64_t last = std::max(plan.published.steps.empty() ? 0 : plan.published.steps.rbegin()->first,
                                       plan.published.ids.empty() ? 0 : plan.published.ids.rbegin()->first);
   if (last < range.to)
-    return ckpt::not_found(range.run + " has published nothing behind step " + std::to_string(last) + ": steps to " +
+    return ckpt::not_found(range.run + " has published nothing after step " + std::to_string(last) + ": steps to " +
                            std::to_string(range.to) + " cannot be compared");
   const std::vector<std::uint64_t> cuts = cuts_of(history, range);
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {

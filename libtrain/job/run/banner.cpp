@@ -100,7 +100,7 @@ std::vector<std::string> exchange_lines(const recipe::RunPlan& plan) {
                     "last");
   }
   if (const std::uint32_t parts = recipe::exchange_part_count(plan); parts > 1)
-    lines.push_back("exchange: in " + std::to_string(parts) + " parts beside the computing");
+    lines.push_back("exchange: in " + std::to_string(parts) + " parts, overlapping with computing");
   return lines;
 }
 

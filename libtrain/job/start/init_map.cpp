@@ -128,7 +128,7 @@ Result<recipe::NameRules> rules_for_ours(const ckpt::WeightSource& source, const
   if (source.manifest() == nullptr) return recipe::NameRules{.create = rules.create};
   if (rules.rows != recipe::HeadRows::kHalves) return rules;
   return ckpt::invalid("rows = \"hf\" is for names of other programs, and " + source.path() + " has Titan's")
-      .with_hint("leave it out: rows of our checkpoints lie as the model's");
+      .with_hint("leave it out: the rows of a Titan checkpoint are in the model's order");
 }
 
 std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,

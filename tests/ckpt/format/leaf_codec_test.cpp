@@ -186,7 +186,7 @@ const Malformed kMalformed[] = {
      "no zstd frame"},
     {"CutOff", [](Stored good) { return good.bytes.pop_back(), good; }, "cut off"},
     {"CutInTheHeader", [](Stored good) { return good.bytes.resize(5), good; }, ""},
-    {"TrailingByte", [](Stored good) { return good.bytes.push_back({}), good; }, "1 bytes behind a zstd frame"},
+    {"TrailingByte", [](Stored good) { return good.bytes.push_back({}), good; }, "1 bytes after a zstd frame"},
     {"SecondFrame",
      [](Stored good) {
        good.bytes.insert(good.bytes.end(), good.bytes.begin(), good.bytes.begin() + 20);

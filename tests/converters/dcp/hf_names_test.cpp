@@ -478,7 +478,7 @@ TEST(DcpOfHuggingFace, FurtherModelsOfAccelerateAndPicklesAreNamed) {
   const auto second = dcp_format().open(fs, "/run/checkpoint-7/pytorch_model_fsdp_1");
   ASSERT_TRUE(second.ok());
   EXPECT_EQ((*second)->tensors().size(), 1u);
-  const std::string lies = "the optimizer's state lies beside it, in /run/checkpoint-7/optimizer_1";
+  const std::string lies = "the optimizer's state is next to it, in /run/checkpoint-7/optimizer_1";
   EXPECT_THAT(*note_of_optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"),
               HasSubstr(lies + ": a folder with links to both"));
   ASSERT_TRUE(fs.remove_file("/run/checkpoint-7/optimizer_1/.metadata").ok());

@@ -216,9 +216,10 @@ TEST(Continuation, ChangedSetsAreNamedAlsoWhereTheChangeIsRefused) {
   const ckpt::DataPosition data = mixed(setup({}).config, 50, "changed");
   const Continuation refused = mix_on(stored, data);
   ASSERT_EQ(refused.changes.size(), 1u);
-  EXPECT_THAT(refused.changes[0].what,
-              HasSubstr("on: a 75 -> 50 %, b 25 -> 50 %; other contents under the same file name, which begin: b (240 "
-                        "samples drawn before); sets with the contents of before go on where they were, others begin"));
+  EXPECT_THAT(
+      refused.changes[0].what,
+      HasSubstr("on: a 75 -> 50 %, b 25 -> 50 %; other contents under the same file name, which begin: b (240 "
+                "samples drawn before); sets with unchanged contents continue at their positions, others begin"));
   EXPECT_EQ(refused.data.sets[0].share, data.sets[0].share) << "what was asked for is shown";
   EXPECT_EQ(refused.data.sets[0].drawn, 720u);
 }

@@ -174,7 +174,7 @@ TEST_F(OpenedData, AnIndexThatContradictsItselfIsDamageWhoeverAsks) {
   dir.write("a.idx", odd);
   const auto opened = Dataset::open(config, 7, 65536);
   EXPECT_EQ(opened.status().code, Code::kCorrupt);
-  EXPECT_THAT(opened.status().message, HasSubstr("does not lay its documents one behind the other"));
+  EXPECT_THAT(opened.status().message, HasSubstr("does not lay its documents one after the other"));
 }
 
 TEST_F(OpenedData, TheWidthOfIdsBelongsToTheFingerprint) {

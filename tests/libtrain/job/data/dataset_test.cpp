@@ -249,7 +249,7 @@ TEST(Dataset, RefusesMixturesThatCannotBe) {
   config.training.datasets.back() = "path=" + dir.write("short.bin", counting(9));
   EXPECT_NE(message(config).find("has 9 tokens, too short"), std::string::npos) << message(config);
   config.training.datasets.back() = "path=" + dir.write("tiny.bin", counting(64)) + " weight=1e-12";
-  EXPECT_NE(message(config).find("is too small beside the others"), std::string::npos) << message(config);
+  EXPECT_NE(message(config).find("is too small compared with the others"), std::string::npos) << message(config);
   config.training.datasets.back() = "path=" + (dir / "nowhere");
   EXPECT_NE(message(config).find("training.datasets: '"), std::string::npos) << message(config);
   config.training.datasets.pop_back();
