@@ -144,7 +144,7 @@ TEST_F(LrSet, BadInputWritesNothing) {
       {"keep with a new peak", [](LrSetOptions& o) { o.policy = LrPolicy::kKeep, o.peak = 1; }, Code::kInvalid,
        "keep does not take"},
       {"steps behind the checkpoint", [](LrSetOptions& o) { o.steps = 59; }, Code::kIncompatible,
-       "behind the checkpoint"},
+       "before the checkpoint"},
       {"nothing left to rescale to", [](LrSetOptions& o) { o.steps = 60; }, Code::kInvalid, "not after step 60"},
       {"DST = SRC", [](LrSetOptions& o) { o.dst = kSrc; }, Code::kInvalid, "is the source"},
       {"DST exists", [](LrSetOptions& o) { o.dst = "/out"; }, Code::kInvalid, "is not a checkpoint"},

@@ -342,9 +342,10 @@ TEST(Continuation, MoreStepsAreAQuestion) {
   EXPECT_EQ(run.verdict.causes.size(), 8u);
   EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01"}).verdict.message,
             "optimizer.lr is 0.01, this run was started with 0.001: how should the learning-rate schedule continue?");
-  EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01", "--training.steps=200"}).verdict.message,
-            "2 settings of the learning rate differ from 'runs/a/checkpoint/step-00000060': how should the learning "
-            "rate go on?");
+  EXPECT_EQ(
+      go_on(stored_run(), {"--optimizer.lr=0.01", "--training.steps=200"}).verdict.message,
+      "2 settings of the learning rate differ from 'runs/a/checkpoint/step-00000060': how should the learning-rate "
+      "schedule continue?");
 }
 
 TEST(Continuation, AfterTheEndOfTheCurveTheLineToPasteWarmsUpAnew) {

@@ -129,9 +129,10 @@ TEST(ModelSource, AFlavourLeavesTheScalingOfRopeToTheCheckpoint) {
 
   ckpt::TrainState began;
   began.attempts = {{}};
-  EXPECT_EQ(no_longer_given(flavour, *filled, plain, began),
-            "model.flavor = \"debugmodel\" scales RoPE by \"llama3:8:1:4:8192\" now, and this run goes on as it began: "
-            "model.rope_scaling = \"none\"");
+  EXPECT_EQ(
+      no_longer_given(flavour, *filled, plain, began),
+      "model.flavor = \"debugmodel\" scales RoPE by \"llama3:8:1:4:8192\" now, and this run continues with its first "
+      "value: model.rope_scaling = \"none\"");
   EXPECT_EQ(no_longer_given(flavour, *with_model_of(flavour, scaled, "x"), scaled, began), "");
 }
 
