@@ -330,9 +330,9 @@ class OpenModel(Runs):
         self.assertNotEqual(ids["unset"], ids["flavour"])
         # As an older version's run with the flavour left it: nothing scales.
         self.start(**small, **{"debug.stop_at_step": 3}, expect=75)
-        self.assertIn("goes on as it began", self.start(verb="plan", **small, **flavour).stdout)
+        self.assertIn("continues with its first value", self.start(verb="plan", **small, **flavour).stdout)
         log = self.start("--nproc", "2", **small, **flavour).stderr
-        self.assertIn("goes on as it began", log)
+        self.assertIn("continues with its first value", log)
         self.assertIn("rope_scaling from checkpoint", log)
         self.assertEqual(harness.checkpoint_id(self.run_dir, 6), ids["unset"])
         self.assertIn('rope_scaling = "none"', (self.run_dir / "config.toml").read_text())

@@ -104,7 +104,7 @@ def outage(folder, whole, steps):
         fail(f"an outage: exit code {job.returncode}\n{text_of(config)[-3000:]}")
     given_up = [event["step"] for event in harness.events(folder / "outage") if event["event"] == "save_failed"]
     missing = [step for step in range(5, steps + 1, 5) if step not in harness.published_steps(folder / "outage")]
-    if "is copied again later" not in text_of(config) or sorted(given_up) != missing or steps in missing or len(missing) > steps // 5 - 2:
+    if "its copy is tried again later" not in text_of(config) or sorted(given_up) != missing or steps in missing or len(missing) > steps // 5 - 2:
         fail(f"an outage: {missing} are missing, {given_up} were given up\n{text_of(config)[-3000:]}")
     ends_as(folder, "outage", whole, steps, config)
 

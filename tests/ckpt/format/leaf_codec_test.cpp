@@ -192,14 +192,14 @@ const Malformed kMalformed[] = {
        good.bytes.insert(good.bytes.end(), good.bytes.begin(), good.bytes.begin() + 20);
        return good;
      },
-     "behind a zstd frame"},
+     "after a zstd frame"},
     {"SecondFrameOfNothing",
      [](Stored good) {
        const Bytes none = frame_of({}, true);
        good.bytes.insert(good.bytes.end(), none.begin(), none.end());
        return good;
      },
-     "behind a zstd frame"},
+     "after a zstd frame"},
     {"SkippableFrame",
      [](Stored) {
        Bytes b(24);

@@ -232,7 +232,7 @@ TEST(DcpParts, TheFolderAboveHoldsModelAndOptimizer) {
   const Result<ImportPlan> alone = plan(how);
   ASSERT_TRUE(alone.ok()) << alone.status().to_string();
   EXPECT_FALSE(alone->train);
-  EXPECT_THAT(alone->notes, Contains(HasSubstr("lies beside it, in /run/checkpoint-5/optimizer_0")));
+  EXPECT_THAT(alone->notes, Contains(HasSubstr("is next to it, in /run/checkpoint-5/optimizer_0")));
 }
 
 // As that of a directory of ours which stands there.

@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "betas is 0.95, but optimizer.beta2 of the configuration is 0.99"},
         Refused{"WrongDecay", {}, {{"optimizer.weight_decay", "0"}}, "weight_decay is 0.1, but optimizer.weight_decay"},
         Refused{"WrongEps", {}, {{"optimizer.eps", "1e-6"}}, "eps is 1e-08, but optimizer.eps"},
-        Refused{"OtherOptimizer", {}, {{"optimizer.name", "\"Adam\""}}, "only AdamW can go on"},
+        Refused{"OtherOptimizer", {}, {{"optimizer.name", "\"Adam\""}}, "Titan can only continue with AdamW"},
         Refused{"NoHeads", {}, {{"model.n_heads", "not set"}}, "does not say model.n_heads of"},
         Refused{"NothingSaid",
                 {},

@@ -129,7 +129,7 @@ TEST(Continuation, OtherSharesNeedPermissionAndHoldFromTheNextStepOn) {
   EXPECT_THAT(refused.changes[0].drift.stored, HasSubstr("a 75 %, b 25 %"));
   EXPECT_THAT(refused.changes[0].drift.config, HasSubstr("a 50 %, b 50 %"));
   EXPECT_THAT(refused.changes[0].what,
-              HasSubstr("from step 61 on: a 75 -> 50 %, b 25 -> 50 %; sets with the contents of before go on"));
+              HasSubstr("from step 61 on: a 75 -> 50 %, b 25 -> 50 %; sets with unchanged contents continue"));
   EXPECT_THAT(refused.verdict.hint, HasSubstr("--allow training.datasets"));
 
   const Continuation run = mix_on(stored, mixed(config, 50), {"training.datasets"});
@@ -207,7 +207,7 @@ TEST(Continuation, EpochsOfASetAreNoChangeOfTheSetsWhereItsSamplesAreCutOtherwis
   there.sets[0].most = 1800;
   const Continuation other = go(there);
   EXPECT_EQ(other.verdict.code, ckpt::Code::kIncompatible);
-  EXPECT_THAT(other.changes[0].what, Not(HasSubstr("go on where they were")));
+  EXPECT_THAT(other.changes[0].what, Not(HasSubstr("continue at their positions")));
   EXPECT_THAT(other.changes[0].what, HasSubstr("a is dropped after 2 epochs"));
 }
 

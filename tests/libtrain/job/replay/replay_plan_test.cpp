@@ -85,7 +85,7 @@ TEST_F(ReplayPlanning, StepsThatALaterStartAddedAreComputedOnTheCurveOfTheFirst)
 TEST_F(ReplayPlanning, ARangeBeyondTheEndIsNotProved) {
   const auto made = plan(10, 40);
   EXPECT_EQ(made.status().code, ckpt::Code::kNotFound);
-  EXPECT_THAT(made.status().message, HasSubstr("nothing behind step 30: steps to 40"));
+  EXPECT_THAT(made.status().message, HasSubstr("nothing after step 30: steps to 40"));
 }
 
 TEST_F(ReplayPlanning, AnotherLayoutLeavesOutThatOfTheRun) {
