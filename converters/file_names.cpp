@@ -111,7 +111,7 @@ Status refuse(const std::string& path, std::vector<std::string> problems, const 
 }  // namespace
 
 std::optional<StateKey> split_state_key(std::string_view name) {
-  constexpr std::string_view kState = "state.", kOurs = "optimizer.state.";
+  constexpr std::string_view kState = "state.", kTitanState = "optimizer.state.";
   std::size_t at = 0;
   if (!name.starts_with(kState)) {
     at = name.find(".state.");
@@ -122,7 +122,7 @@ std::optional<StateKey> split_state_key(std::string_view name) {
   if (dot == std::string_view::npos || dot < begin) return std::nullopt;
   const std::string_view field = name.substr(dot + 1);
   const bool known = field == ckpt::kExpAvg || field == ckpt::kExpAvgSq || field == "step";
-  if (!known && !name.starts_with(kOurs)) return std::nullopt;
+  if (!known && !name.starts_with(kTitanState)) return std::nullopt;
   return StateKey{name.substr(0, begin), name.substr(begin, dot - begin), field};
 }
 
@@ -149,7 +149,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
     found.skipped.push_back(by_flag || recipe::any_match(options.rules.skip, name));
     const std::string target = ruled(name, weights, options.rules);
     if (!found.skipped.back())
-      if (const std::string unsaid = recipe::rows_unsaid(name, target, options.rules); !unsaid.empty())
+      if (const std::string unsaid = recipe::unknown_row_order(name, target, options.rules); !unsaid.empty())
         (split_state_key(name) ? rows_of_state : rows).push_back(unsaid);
     for_each_segment(target, [&](std::string_view segment) {
       const auto* const wrapper = std::ranges::find(kWrappers, segment);
@@ -169,7 +169,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
   problems = recipe::unused_rules(matched, options.rules);
   if (rows.empty()) rows = std::move(rows_of_state);  // the weight's problem already covers its moments
   problems.insert(problems.end(), rows.begin(), rows.end());
-  if (!problems.empty()) return refuse(path, std::move(problems), rows.empty() ? nullptr : recipe::kSayRows);
+  if (!problems.empty()) return refuse(path, std::move(problems), rows.empty() ? nullptr : recipe::kRowOrderHint);
   if (!options.look || options.config) TITAN_RETURN_IF_ERROR(check_merged(path, found));
   for (const auto& [wrapper, count] : wrappers)
     found.notes.push_back("the wrapper's `" + std::string(wrapper) + ".` is taken off " + std::to_string(count) +
@@ -177,8 +177,8 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
   return found;
 }
 
-Status two_stand_for(const std::string& path, const std::string& parameter, const std::string& a,
-                     const std::string& b) {
+Status duplicate_mapping(const std::string& path, const std::string& parameter, const std::string& a,
+                         const std::string& b) {
   return ckpt::incompatible(path + ": two tensors stand for " + parameter + ": '" + a + "' and '" + b + "'")
       .with_hint("leave one of them out, by its name in the file: --skip '" + a + "', or --skip '" + b + "'");
 }

@@ -35,6 +35,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
                              const ImportOptions& options);
 
 /// The error that the tensors `a` and `b` of the file `path` both map to `parameter`. \error kIncompatible always
-Status two_stand_for(const std::string& path, const std::string& parameter, const std::string& a, const std::string& b);
+Status duplicate_mapping(const std::string& path, const std::string& parameter, const std::string& a,
+                         const std::string& b);
 
 }  // namespace titan::convert

@@ -45,7 +45,7 @@ bool links_to_step(Fs& fs, const std::string& folder, const std::string& name) {
 
 // The entry for a folder that has the name of a step but holds no complete checkpoint: a save was interrupted, or a
 // part was deleted.
-ckpt::ListedStep half_of(Fs& fs, const std::string& path) {
+ckpt::ListedStep incomplete_step(Fs& fs, const std::string& path) {
   ckpt::ListedStep step;
   step.path = path;
   step.step = step_in_name(path);
@@ -56,9 +56,10 @@ ckpt::ListedStep half_of(Fs& fs, const std::string& path) {
 }
 
 // Which of these incomplete steps are listed: none, only if complete steps are in the same folder, or all.
-enum class Halves { kNone, kBesideSteps, kAll };
+enum class IncompleteSteps { kNone, kNextToComplete, kAll };
 
-std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder, Halves halves = Halves::kBesideSteps) {
+std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder,
+                                            IncompleteSteps incomplete = IncompleteSteps::kNextToComplete) {
   std::vector<ckpt::ListedStep> steps;
   std::vector<std::string> rest;
   const auto entries = fs.list(folder);
@@ -79,9 +80,10 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder, H
       rest.push_back(entry.name);
     }
   }
-  if (halves == Halves::kNone || (halves == Halves::kBesideSteps && steps.empty())) rest.clear();
+  if (incomplete == IncompleteSteps::kNone || (incomplete == IncompleteSteps::kNextToComplete && steps.empty()))
+    rest.clear();
   for (const std::string& name : rest) {
-    steps.push_back(half_of(fs, ckpt::join_path(folder, name)));
+    steps.push_back(incomplete_step(fs, ckpt::join_path(folder, name)));
     steps.back().name = name;
   }
   std::ranges::sort(steps, {}, &ckpt::ListedStep::name);
@@ -97,7 +99,7 @@ void newest_first(std::vector<ckpt::ListedStep>& steps) {
 ckpt::ListReport list_known(Fs& fs, const Format& format, const std::string& run) {
   ckpt::ListReport report;
   report.folder = run;
-  report.steps = foreign_steps(fs, run, Halves::kAll);
+  report.steps = foreign_steps(fs, run, IncompleteSteps::kAll);
   std::erase_if(report.steps, [](const ckpt::ListedStep& step) { return !is_step_name(step.name); });
   bool names_last = false;
   for (const char* name : latest_files()) names_last = names_last || latest_word(fs, ckpt::join_path(run, name)).ok();
@@ -158,7 +160,7 @@ Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
     if (foreign.steps.empty()) return explained(fs, run, report.status());
     report = std::move(foreign);
   } else {
-    for (ckpt::ListedStep& step : foreign_steps(fs, report->folder, Halves::kNone)) {
+    for (ckpt::ListedStep& step : foreign_steps(fs, report->folder, IncompleteSteps::kNone)) {
       const std::string name = ckpt::base_name(step.path);
       if (std::erase(report->foreign, name) > 0) report->steps.push_back(std::move(step));
     }

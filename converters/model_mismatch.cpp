@@ -20,7 +20,7 @@ struct Name {
       case ConfigKeys::kHuggingfaceLocal: return huggingface;
       case ConfigKeys::kMistral: return mistral;
       case ConfigKeys::kGguf: return gguf;
-      case ConfigKeys::kOurs: return ours;
+      case ConfigKeys::kTitan: return ours;
     }
     return ours;
   }

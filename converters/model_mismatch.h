@@ -15,7 +15,7 @@ enum class ConfigKeys {
   kHuggingfaceLocal,  ///< Hugging Face's, with num_local_experts in place of num_experts
   kMistral,
   kGguf,
-  kOurs
+  kTitan
 };
 
 /// The error that `tensor` of `path` has `shape`, but `model` implies `expected`. The hint names the key and the value

@@ -24,7 +24,7 @@ constexpr const char* kDownload =
     "wrong address)";
 
 // The hint for a file of a kind that is not a checkpoint; nullptr: there is no hint for this kind.
-const char* way_on(FileKind kind) {
+const char* hint_for(FileKind kind) {
   switch (kind) {
     case FileKind::kGguf: return "give the GGUF file itself, or its folder: it is read";
     case FileKind::kGgml:
@@ -169,7 +169,7 @@ Status check_file(Fs& fs, const std::string& path) {
   if (path.ends_with(".nemo") && (kind == FileKind::kTar || kind == FileKind::kGzip))
     return not_yet(path, "a NeMo checkpoint in one archive",
                    "unpack it with tar -xf; NeMo's scripts/checkpoint_converters write a Hugging Face folder of it");
-  const char* const hint = way_on(kind);
+  const char* const hint = hint_for(kind);
   if (hint == nullptr) return ckpt::ok_status();
   return holds_weights(kind) ? not_yet(path, ckpt::kind_text(kind), hint) : no_checkpoint(path, kind, hint);
 }
@@ -211,7 +211,7 @@ Status or_wrong_file_kind(const std::string& path, std::string_view beginning, c
   if (kind == FileKind::kZeros)
     return ckpt::corrupt(path + " begins with " + std::to_string(beginning.size()) +
                          " bytes that are all zero: it was never written, or only its length was");
-  if (const char* const hint = way_on(kind))
+  if (const char* const hint = hint_for(kind))
     return ckpt::unsupported(path + " is " + ckpt::kind_text(kind) + ", whatever its name says").with_hint(hint);
   return error;
 }

@@ -156,7 +156,7 @@ bool begins_as_json(std::string_view beginning) {
          (beginning[first] == '[' && (beginning[second] == '{' || beginning[second] == '['));
 }
 
-Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
+Result<ExaminedSource> examine_bytes(std::unique_ptr<ByteSource> source) {
   std::string beginning(ckpt::kSignatureBytes, '\0');
   std::size_t size = 0;
   while (size < beginning.size()) {
@@ -170,7 +170,8 @@ Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
   const std::string_view shown = std::string_view(beginning).substr(marked ? ckpt::kByteOrderMark.size() : 0);
   const bool cut = beginning.size() == ckpt::kSignatureBytes;
   const bool json_lines = begins_as_json_lines(shown, cut), json = begins_as_json(shown);
-  return LookedAt{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines, marked, json};
+  return ExaminedSource{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines, marked,
+                        json};
 }
 
 }  // namespace
@@ -192,10 +193,10 @@ Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string&
   });
 }
 
-Result<LookedAt> look_into(const std::string& name, std::unique_ptr<ByteSource> source) {
-  TITAN_ASSIGN_OR_RETURN(LookedAt looked, look_at(std::move(source)));
-  if (looked.kind == FileKind::kGzip) return look_at(std::make_unique<Gunzipped>(name, std::move(looked.source)));
-  if (looked.kind == FileKind::kZstd) return look_at(std::make_unique<Unzstd>(name, std::move(looked.source)));
+Result<ExaminedSource> examine(const std::string& name, std::unique_ptr<ByteSource> source) {
+  TITAN_ASSIGN_OR_RETURN(ExaminedSource looked, examine_bytes(std::move(source)));
+  if (looked.kind == FileKind::kGzip) return examine_bytes(std::make_unique<Gunzipped>(name, std::move(looked.source)));
+  if (looked.kind == FileKind::kZstd) return examine_bytes(std::make_unique<Unzstd>(name, std::move(looked.source)));
   return looked;
 }
 

@@ -34,7 +34,7 @@ ckpt::Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::s
 
 /// A source, and what its first 4 KiB (ckpt::kSignatureBytes) tell about its content. For a compressed file both the
 /// source and the other members are about the decompressed bytes.
-struct LookedAt {
+struct ExaminedSource {
   std::unique_ptr<ByteSource> source;  ///< still returns the examined bytes: reads from the first byte on
   ckpt::FileKind kind = ckpt::FileKind::kUnknown;
   bool json_lines = false;  ///< the first line begins with `{"` and ends with `}`, or is longer than 4 KiB
@@ -43,6 +43,6 @@ struct LookedAt {
 };
 /// Examines the beginning of `source`. If `source` is compressed with gzip or zstd, the result reads the decompressed
 /// bytes of all gzip members or zstd frames, one after the other. `name`: for messages. \error as ByteSource::read
-ckpt::Result<LookedAt> look_into(const std::string& name, std::unique_ptr<ByteSource> source);
+ckpt::Result<ExaminedSource> examine(const std::string& name, std::unique_ptr<ByteSource> source);
 
 }  // namespace titan::corpus

@@ -79,10 +79,10 @@ Status DataWriter::end_shard() {
   return {};
 }
 
-Status DataWriter::add(std::span<const std::uint32_t> document, std::span<const Stretch> answers) {
+Status DataWriter::add(std::span<const std::uint32_t> document, std::span<const TokenRange> answers) {
   if (!tokens_) TITAN_RETURN_IF_ERROR(begin_shard());
   TokenShard& shard = data_.shards.back();
-  for (const Stretch& answer : answers) {
+  for (const TokenRange& answer : answers) {
     const std::uint64_t places[2] = {shard.tokens + answer.begin, shard.tokens + answer.end};
     TITAN_RETURN_IF_ERROR(answers_->append(places, sizeof places));
     ++shard.answers;

@@ -14,7 +14,7 @@ class Fs;
 namespace titan::corpus {
 
 /// A range of tokens [begin, end), counted from the first token of a document.
-struct Stretch {
+struct TokenRange {
   std::size_t begin = 0, end = 0;
 };
 
@@ -29,7 +29,7 @@ class DataWriter {
 
   /// Appends a document. `answers`: its ranges that are trained on, ascending; empty unless the writer was constructed
   /// with `answers`. \error as the file system's
-  ckpt::Status add(std::span<const std::uint32_t> document, std::span<const Stretch> answers = {});
+  ckpt::Status add(std::span<const std::uint32_t> document, std::span<const TokenRange> answers = {});
   /// Flushes all files to disk (fsync). Returns the list of shards and the counts of tokens and documents; the caller
   /// sets the members about texts and tokenizer. \error as the file system's
   ckpt::Result<TokenData> finish();

@@ -10,8 +10,8 @@
 #include "ckpt/base/utf8.h"
 #include "ckpt/format/json_reader.h"
 #include "ckpt/plan/same_files.h"
-#include "corpus/no_text.h"
 #include "corpus/path_pattern.h"
+#include "corpus/text_check.h"
 
 namespace titan::corpus {
 namespace {
@@ -52,7 +52,7 @@ Status DocumentReader::add_input(const std::string& path, bool may_be_pattern) {
   if (!info.ok() && info.status().code == ckpt::Code::kNotFound) {
     const bool pattern = may_be_pattern && has_wildcard(path);
     if (pattern) {
-      TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> fitting, paths_that_fit(*fs_, path));
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> fitting, matching_paths(*fs_, path));
       for (const std::string& one : fitting) TITAN_RETURN_IF_ERROR(add_input(one, false));
       if (!fitting.empty()) return {};
     }
@@ -86,7 +86,7 @@ Result<DocumentReader> DocumentReader::open(ckpt::Fs& fs, InputOptions options) 
 }
 
 // Adds a warning if a file is read as text and looks like JSON, like a web page, or begins with a byte order mark.
-void DocumentReader::warn_of(const std::string& name, const LookedAt& looked) {
+void DocumentReader::warn_of(const std::string& name, const ExaminedSource& looked) {
   const bool lines = looked.json_lines || named_json_lines(name);
   const bool as_text = options_.format ? *options_.format == InputFormat::kText : !lines;
   const char* const markup =
@@ -122,7 +122,7 @@ Status DocumentReader::open_next() {
     *count += bytes;
     return bytes;
   });
-  TITAN_ASSIGN_OR_RETURN(LookedAt looked, look_into(name, std::move(source)));
+  TITAN_ASSIGN_OR_RETURN(ExaminedSource looked, examine(name, std::move(source)));
   TITAN_RETURN_IF_ERROR(check_is_text(*fs_, name, looked.kind));
   warn_of(name, looked);
   json_ = options_.format ? *options_.format == InputFormat::kJsonLines : looked.json_lines || named_json_lines(name);

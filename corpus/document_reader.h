@@ -55,8 +55,8 @@ class DocumentReader {
   ckpt::Status look_at_all();
 
   /// Appends documents until `out` has at least `wanted` bytes or the last file ends. If nothing was appended, all
-  /// documents have been read. Skips empty lines and empty texts. \error kInvalid: a file that is not text (no_text.h),
-  /// a document of more than kLongest bytes; kCorrupt: damaged compression; kFailed
+  /// documents have been read. Skips empty lines and empty texts. \error kInvalid: a file that is not text
+  /// (text_check.h), a document of more than kLongest bytes; kCorrupt: damaged compression; kFailed
   ckpt::Status fill(std::size_t wanted, RawDocuments& out);
 
   const std::vector<std::string>& names() const { return names_; }  ///< paths of the files, in reading order
@@ -70,7 +70,7 @@ class DocumentReader {
   DocumentReader(ckpt::Fs& fs, InputOptions options) : fs_(&fs), options_(std::move(options)) {}
   ckpt::Status add_input(const std::string& path, bool may_be_pattern = true);
   ckpt::Status open_next();
-  void warn_of(const std::string& name, const LookedAt& looked);
+  void warn_of(const std::string& name, const ExaminedSource& looked);
   void warn(std::string line);
   ckpt::Status read_more();
   ckpt::Status take(std::size_t end, std::size_t next, RawDocuments& out);

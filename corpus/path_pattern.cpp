@@ -48,7 +48,7 @@ Status add_fitting(ckpt::Fs& fs, const std::string& begin, std::string_view rest
 
 bool has_wildcard(std::string_view path) { return path.find_first_of("*?[") != std::string_view::npos; }
 
-ckpt::Result<std::vector<std::string>> paths_that_fit(ckpt::Fs& fs, const std::string& pattern) {
+ckpt::Result<std::vector<std::string>> matching_paths(ckpt::Fs& fs, const std::string& pattern) {
   std::vector<std::string> found;
   TITAN_RETURN_IF_ERROR(add_fitting(fs, "", pattern, &found));
   return found;

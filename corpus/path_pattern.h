@@ -18,6 +18,6 @@ bool has_wildcard(std::string_view path);
 /// The paths that match `pattern`, sorted by name within each folder. "*", "?" and "[..]" match no name that begins
 /// with a dot. A part of the path that exists literally (a folder "tb[1]") matches only itself. A link whose target is
 /// missing can match the last part. \error as the file system's: a folder cannot be listed
-ckpt::Result<std::vector<std::string>> paths_that_fit(ckpt::Fs& fs, const std::string& pattern);
+ckpt::Result<std::vector<std::string>> matching_paths(ckpt::Fs& fs, const std::string& pattern);
 
 }  // namespace titan::corpus

@@ -31,8 +31,8 @@ constexpr unsigned kMostThreads = 64;
 struct Portion {
   RawDocuments raw;
   std::vector<std::uint32_t> ids;
-  std::vector<std::size_t> ends;              // the end of each document in `ids`
-  std::vector<std::vector<Stretch>> answers;  // ranges of each document that are trained on; empty: all tokens are
+  std::vector<std::size_t> ends;                 // the end of each document in `ids`
+  std::vector<std::vector<TokenRange>> answers;  // ranges of each document that are trained on; empty: all tokens are
   std::uint64_t text_bytes = 0, empty = 0;
 };
 
@@ -214,7 +214,7 @@ class Job {
                                                                   : message_parts(named(place), line, chat_));
     std::vector<std::uint32_t>& ids = portion.ids;
     const std::size_t begin = ids.size();
-    std::vector<Stretch>& answers = portion.answers.emplace_back();
+    std::vector<TokenRange>& answers = portion.answers.emplace_back();
     ids.insert(ids.end(), borders_.before.begin(), borders_.before.end());
     for (const TextPart& part : parts) {
       const std::size_t from = ids.size() - begin;
@@ -246,12 +246,13 @@ class Job {
     std::size_t begin = 0, number = 0;
     for (const std::size_t end : portion.ends) {
       const std::span document = std::span(portion.ids).subspan(begin, end - begin);
-      const std::vector<Stretch> answers = portion.answers.empty() ? std::vector<Stretch>() : portion.answers[number++];
+      const std::vector<TokenRange> answers =
+          portion.answers.empty() ? std::vector<TokenRange>() : portion.answers[number++];
       if (writer != nullptr) {
         TITAN_RETURN_IF_ERROR(writer->add(document, answers));
       } else {
         if (teaches_answers(options_)) report->data.trained = report->data.trained.value_or(0);
-        for (const Stretch& answer : answers) *report->data.trained += answer.end - answer.begin;
+        for (const TokenRange& answer : answers) *report->data.trained += answer.end - answer.begin;
         ++report->data.documents;
         report->data.tokens += document.size();
         report->data.longest = std::max<std::uint64_t>(report->data.longest, document.size());

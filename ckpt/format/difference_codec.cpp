@@ -153,7 +153,7 @@ void grow(std::vector<std::byte>& bytes, std::size_t size) {
 }
 
 bool piece_fits(std::size_t base, std::size_t target, std::size_t element_size) {
-  return (base == 0 || base == target) && target <= kMostPiece &&
+  return (base == 0 || base == target) && target <= kMaxDifferencePiece &&
          (element_size == 1 || element_size == 2 || element_size == 4 || element_size == 8);
 }
 

@@ -11,7 +11,7 @@
 
 namespace titan::ckpt {
 
-inline constexpr std::size_t kMostPiece = std::size_t{4} << 20;  ///< largest number of bytes to encode at once
+inline constexpr std::size_t kMaxDifferencePiece = std::size_t{4} << 20;  ///< largest number of bytes to encode at once
 
 class DifferenceEncoder {
  public:

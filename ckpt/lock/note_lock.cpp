@@ -61,7 +61,7 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
     if (!text.ok() || *text != first) {
       const auto changed = decode_lock_owner(text.ok() ? *text : "");
       if (changed.ok() && changed->heartbeat == 0) return ok_status();
-      return refuse(changed, self, NoteLock::Seen::kNoteMoves);
+      return refuse(changed, self, NoteLock::Evidence::kNoteMoves);
     }
     // While the store hangs, the holder cannot write a heartbeat either. So a slow read counts as at most 2 s.
     const double now = wait.now();
@@ -80,7 +80,7 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
   if (!lock.ok()) {
     if (lock.status().code != Code::kLocked) return lock.status();
     const std::vector<std::string>& causes = lock.status().causes;
-    return refuse(decode_lock_owner(causes.empty() ? "" : causes.front()), self, Seen::kDenied);
+    return refuse(decode_lock_owner(causes.empty() ? "" : causes.front()), self, Evidence::kDenied);
   }
   const LockReach reach = (*lock)->reach();
   if (reach == LockReach::kNone) say_once_that_notes_decide(path, wait);
@@ -176,7 +176,7 @@ Status NoteLock::look() const {
 
 Status NoteLock::refused() const {
   const auto text = read_text(fs_, path_);
-  return refuse_(decode_lock_owner(text.ok() ? *text : ""), self_, Seen::kSameMoment);
+  return refuse_(decode_lock_owner(text.ok() ? *text : ""), self_, Evidence::kSameMoment);
 }
 
 Status NoteLock::still_ours() const {

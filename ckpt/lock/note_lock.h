@@ -27,14 +27,14 @@ inline constexpr double kSettleSeconds = 1;
 class NoteLock {
  public:
   /// The evidence that another process has the lock.
-  enum class Seen {
+  enum class Evidence {
     kDenied,      ///< the store refuses the advisory lock: another process has it
     kNoteMoves,   ///< the note changed while this process watched it
     kSameMoment,  ///< both claimed the lock at the same moment, and the other's note remained
   };
   /// Makes the error for a lock that another process has. `holder` is its note (not ok: the note cannot be read).
   /// `self` is the note of this process; self.heartbeat is the time of its first attempt.
-  using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
+  using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Evidence seen)>;
 
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
   /// valid only after settle(). With `disposable`, the file is removed after a failure if no other process can own it.

@@ -22,18 +22,18 @@ std::string command_of(std::uint64_t pid) {
 }
 
 Status refuse(const std::string& folder, const std::string& path, const Result<LockOwner>& holder,
-              const LockOwner& self, NoteLock::Seen seen) {
+              const LockOwner& self, NoteLock::Evidence seen) {
   if (!holder.ok())
     return locked(folder + " is locked by another process, which left no readable note in " + path)
         .with_hint("wait until it ends, or use another folder");
   Status status = locked(folder + " is locked by a live run or tool: " + describe(*holder));
   if (const std::string command = same_kernel(*holder, self) ? command_of(holder->pid) : ""; !command.empty())
     status.causes.push_back("its command is " + command);
-  if (seen == NoteLock::Seen::kNoteMoves)
+  if (seen == NoteLock::Evidence::kNoteMoves)
     status.causes.push_back("its note in " + path + " changed while it was watched");
-  if (seen == NoteLock::Seen::kSameMoment)
+  if (seen == NoteLock::Evidence::kSameMoment)
     status.causes.push_back("it took " + path + " in the same moment as this process");
-  if (seen == NoteLock::Seen::kDenied && holder->heartbeat > 0) {
+  if (seen == NoteLock::Evidence::kDenied && holder->heartbeat > 0) {
     const auto age = static_cast<long long>(std::round(self.heartbeat - holder->heartbeat));
     status.causes.push_back("its last heartbeat in " + path + " is " + std::to_string(std::llabs(age)) +
                             (age >= 0 ? " s old" : " s in the future by the clock of this host"));
@@ -49,7 +49,7 @@ Status refuse(const std::string& folder, const std::string& path, const Result<L
 Result<std::unique_ptr<NoteLock>> RunLock::claim(Fs& fs, const std::string& folder, const LockOwner& self,
                                                  const LockWait& wait) {
   const std::string path = join_path(folder, kRunLockFile);
-  const auto refusal = [folder, path](const Result<LockOwner>& holder, const LockOwner& own, NoteLock::Seen seen) {
+  const auto refusal = [folder, path](const Result<LockOwner>& holder, const LockOwner& own, NoteLock::Evidence seen) {
     return refuse(folder, path, holder, own, seen);
   };
   Result<std::unique_ptr<NoteLock>> lock = not_found(path);
@@ -67,7 +67,7 @@ Status RunLock::look(Fs& fs, const std::string& folder, const LockOwner& self) {
   if (!data.ok()) return data.status().code == Code::kNotFound ? ok_status() : data.status();
   const auto holder = decode_lock_owner(std::string(reinterpret_cast<const char*>(data->data()), data->size()));
   if (!holder.ok() || !may_live(*holder, self, self.heartbeat)) return ok_status();
-  return refuse(folder, path, holder, self, NoteLock::Seen::kDenied);
+  return refuse(folder, path, holder, self, NoteLock::Evidence::kDenied);
 }
 
 Result<std::unique_ptr<NoteLock>> RunLock::take(Fs& fs, const std::string& folder, LockOwner self,

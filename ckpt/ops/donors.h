@@ -26,7 +26,7 @@ struct WantedLeaf {
 class Donors {
  public:
   /// How much was taken from one donor.
-  struct Given {
+  struct Contribution {
     std::string path;
     std::uint64_t leaves = 0, files = 0;
   };
@@ -39,7 +39,7 @@ class Donors {
   /// Sets the manifest of the damaged checkpoint, which must outlive this object. Call it before the functions below.
   void look_for(const Manifest& lost) { lost_ = &lost; }
   std::size_t count() const { return all_.size(); }
-  const std::vector<Given>& given() const { return given_; }
+  const std::vector<Contribution>& given() const { return given_; }
   /// Reads the leaf from the first donor whose bytes have its digest. Returns false if there is none. \error kFailed
   Result<bool> leaf(const WantedLeaf& wanted, std::span<std::byte> out);
   /// Reads elements of the same tensor in donor `index`, from element `first` on, without checking them. Returns false
@@ -60,7 +60,7 @@ class Donors {
   Fs* fs_;
   const Manifest* lost_ = nullptr;
   std::vector<One> all_;
-  std::vector<Given> given_;
+  std::vector<Contribution> given_;
 };
 
 }  // namespace titan::ckpt

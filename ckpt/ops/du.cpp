@@ -42,7 +42,7 @@ void add_step(Fs& fs, const StepEntry& step, Places& places) {
 }
 
 /// Adds everything in the run's folder except the folder of its steps.
-void add_beside(Fs& fs, const std::string& run, const std::string& folder, Places& places) {
+void add_run_files(Fs& fs, const std::string& run, const std::string& folder, Places& places) {
   if (folder == run) return;
   const Result<std::vector<DirEntry>> entries = fs.list(run);
   if (!entries.ok()) return;
@@ -92,7 +92,7 @@ Result<RunDisk> disk_of(Fs& fs, const std::string& run, Links& all) {
   for (const auto& [row, names] : {std::pair("damaged steps", &scan.damaged), std::pair("leftovers", &scan.leftovers),
                                    std::pair("other", &scan.foreign)})
     for (const std::string& name : *names) places[row].push_back(join_path(disk.folder, name));
-  add_beside(fs, run, disk.folder, places);
+  add_run_files(fs, run, disk.folder, places);
   for (const char* name : kRows) {
     const std::uint64_t files = all.names(), bytes = all.bytes(), once = all.once();
     for (const std::string& place : places[name]) all.add(fs, place);

@@ -105,7 +105,7 @@ class Prune {
     TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
     TITAN_RETURN_IF_ERROR(decide());
     describe();
-    if (!options_.dry_run && report_.waits.ok()) TITAN_RETURN_IF_ERROR(carry_out());
+    if (!options_.dry_run && report_.blocked.ok()) TITAN_RETURN_IF_ERROR(carry_out());
     return std::move(report_);
   }
 
@@ -115,15 +115,15 @@ class Prune {
   Status decide() {
     while (true) {
       verdicts_ = plan_prune(scan_, options_.rules);
-      if (retention_must_wait(scan_) && !options_.rules.empty()) report_.waits = waiting_for(scan_.steps.front());
+      if (retention_must_wait(scan_) && !options_.rules.empty()) report_.blocked = waiting_for(scan_.steps.front());
       const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
-      if (no_full_left && report_.waits.ok())
-        report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged")
-                            .with_hint("`titan-ckpt verify " + shell_word(report_.folder) + "` names the places");
+      if (no_full_left && report_.blocked.ok())
+        report_.blocked = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged")
+                              .with_hint("`titan-ckpt verify " + shell_word(report_.folder) + "` names the places");
       if (!any_changes(verdicts_) && !frees_damaged()) return ok_status();
       const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (newest == scan_.steps.end()) {
-        if (report_.waits.ok()) report_.waits = nothing_whole(report_.folder);
+        if (report_.blocked.ok()) report_.blocked = nothing_whole(report_.folder);
         return ok_status();
       }
       TITAN_ASSIGN_OR_RETURN(const bool whole, verify(*newest));
@@ -212,13 +212,13 @@ class Prune {
         damage.why = "pinned by .keep";
       else if (!options_.damaged)
         damage.why = "damaged; --damaged frees it";
-      else if (!report_.waits.ok())
+      else if (!report_.blocked.ok())
         damage.why = "nothing is deleted now";
       damage.goes = damage.why.empty();
       if (damage.goes && !link) all.add(lost_with(path, damage.stay));
       report_.damaged.push_back(std::move(damage));
     }
-    if (report_.waits.ok()) report_.leftovers = scan_.leftovers;
+    if (report_.blocked.ok()) report_.leftovers = scan_.leftovers;
     for (const std::string& name : report_.leftovers) all.add(fs_, join_path(report_.folder, name));
     report_.bytes_gone = all.bytes();
     report_.bytes_freed = all.freed();

@@ -79,7 +79,7 @@ struct PruneReport {
   std::optional<std::uint64_t> verified;
   /// Not ok: nothing is deleted, also no leftovers, because the newest step or every full step is damaged (kCorrupt),
   /// or because the newest step cannot be checked (kIncompatible, kFailed).
-  Status waits;
+  Status blocked;
   std::vector<std::string> failures;  ///< what could not be deleted
 };
 

@@ -26,10 +26,10 @@ struct RepairReport {
   std::string src, dst;
   std::uint64_t step = 0;
   Digest id;
-  std::uint64_t places = 0;          ///< number of units of SRC that were damaged or could not be read
-  std::vector<std::string> files;    ///< members that were rebuilt
-  std::vector<Donors::Given> given;  ///< what was taken from each donor
-  std::uint64_t by_parity = 0;       ///< how many of `files` were rebuilt from parity files
+  std::uint64_t places = 0;                 ///< number of units of SRC that were damaged or could not be read
+  std::vector<std::string> files;           ///< members that were rebuilt
+  std::vector<Donors::Contribution> given;  ///< what was taken from each donor
+  std::uint64_t by_parity = 0;              ///< how many of `files` were rebuilt from parity files
   std::vector<Damage> lost;  ///< leaves and members that could not be found, at most 10,000; if any, nothing is written
   std::uint64_t not_named = 0;  ///< number of further lost leaves and members
   bool written = false;

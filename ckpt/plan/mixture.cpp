@@ -258,15 +258,16 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
     if (found.empty()) continue;
     MixedSet set = there.sets[found.mapped()];
     const std::uint64_t samples = before[i].samples;
-    const bool cut_alike = !cut_anew && samples == set.samples && stored.seq_len == there.seq_len &&
-                           stored.sample_stride == there.sample_stride;
+    const bool same_samples = !cut_anew && samples == set.samples && stored.seq_len == there.seq_len &&
+                              stored.sample_stride == there.sample_stride;
     // Samples that are cut differently begin with a new pass.
     const std::uint64_t pass = std::max<std::uint64_t>(samples, 1);
-    set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / pass * set.samples;
+    set.drawn = same_samples ? drawn[i] : (drawn[i] + samples - 1) / pass * set.samples;
     // The samples that were drawn of its own data still count, as a fraction of a pass.
     set.uncounted =
-        cut_alike ? before[i].uncounted
-                  : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - before[i].uncounted} * set.samples / pass);
+        same_samples
+            ? before[i].uncounted
+            : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - before[i].uncounted} * set.samples / pass);
     if (set.most != 0) set.most += set.uncounted;
     if (mixed) set.name = before[i].name;
     add(std::move(set), files);
@@ -286,28 +287,28 @@ std::string mixture_difference(const DataPosition& stored, const DataPosition& n
     const auto found = by_contents.extract(contents_of(files_of_set(stored, i)).hex());
     kept.push_back(found.empty() ? std::nullopt : std::optional(found.mapped()));
   }
-  std::set<std::size_t> strangers;
-  for (const auto& [contents, place] : by_contents) strangers.insert(place);
-  std::vector<std::optional<std::size_t>> namesakes(before.size());  // for each earlier set, a new set with other
+  std::set<std::size_t> unmatched;
+  for (const auto& [contents, place] : by_contents) unmatched.insert(place);
+  std::vector<std::optional<std::size_t>> same_name(before.size());  // for each earlier set, a new set with other
                                                                      // contents under its name
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::optional<std::size_t> there = only_one(after, before[i].name);
-    if (kept[i] || !there || !only_one(before, before[i].name) || strangers.erase(*there) == 0) continue;
-    namesakes[i] = there;
+    if (kept[i] || !there || !only_one(before, before[i].name) || unmatched.erase(*there) == 0) continue;
+    same_name[i] = there;
   }
   std::vector<MixedSet> all = before;
-  for (const std::size_t place : strangers) all.push_back(after[place]);
+  for (const std::size_t place : unmatched) all.push_back(after[place]);
   const std::vector<std::string> names = set_names(all);
   for (std::size_t i = 0; i < before.size(); ++i) before[i].name = names[i];
 
   const std::vector<std::uint64_t> drawn = drawn_of(stored);
   std::vector<std::string> changed, renewed, lost, counted;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    if (!kept[i] && !namesakes[i]) {
+    if (!kept[i] && !same_name[i]) {
       lost.push_back(with_drawn(before[i], drawn[i], " drawn"));
       continue;
     }
-    const std::size_t place = kept[i] ? *kept[i] : *namesakes[i];
+    const std::size_t place = kept[i] ? *kept[i] : *same_name[i];
     if (std::string text = set_difference(before[i], after[place]); !text.empty()) changed.push_back(std::move(text));
     if (kept[i] && before[i].uncounted > 0 && stored.sets.empty() && !next.sets.empty())
       counted.push_back(before[i].name);

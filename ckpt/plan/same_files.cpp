@@ -65,20 +65,20 @@ std::string sizes(const DataFile& then, const DataFile& now) {
 void name_differences(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
                       const std::vector<std::optional<std::size_t>>& partner, const std::vector<bool>& taken,
                       FileMatch& match) {
-  std::map<std::string, std::vector<const DataFile*>> strangers;
+  std::map<std::string, std::vector<const DataFile*>> unmatched;
   for (std::size_t i = there.size(); i-- > 0;)
-    if (!taken[i]) strangers[there[i].name].push_back(&there[i]);
+    if (!taken[i]) unmatched[there[i].name].push_back(&there[i]);
   for (std::size_t i = 0; i < stored.size(); ++i) {
     if (partner[i]) continue;
-    std::vector<const DataFile*>& namesakes = strangers[stored[i].name];
-    if (namesakes.empty()) {
+    std::vector<const DataFile*>& same_name = unmatched[stored[i].name];
+    if (same_name.empty()) {
       match.removed.push_back(stored[i].name);
     } else {
-      match.changed.push_back(sizes(stored[i], *namesakes.back()));
-      namesakes.pop_back();
+      match.changed.push_back(sizes(stored[i], *same_name.back()));
+      same_name.pop_back();
     }
   }
-  for (const auto& [name, files] : strangers) match.added.insert(match.added.end(), files.size(), name);
+  for (const auto& [name, files] : unmatched) match.added.insert(match.added.end(), files.size(), name);
 }
 
 }  // namespace

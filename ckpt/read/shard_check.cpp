@@ -178,7 +178,7 @@ Status ShardCheck::check_rebuilding(CheckTools& tools) {
   return ok_status();
 }
 
-Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen) {
+Status ShardCheck::read_run(const Run& run, CheckTools& tools, const LeafVisitor& seen) {
   const std::vector<Expected>& leaves = run.window->leaves;
   const std::vector<LeafRow>& rows = run.window->rows;
   const Expected& first = leaves[run.begin];

@@ -110,7 +110,7 @@ class ShardCheck {
   std::uint64_t leaves() const { return file_.table_rows; }
 
  private:
-  using Seen = std::function<void(std::size_t index, const LeafRow& actual)>;
+  using LeafVisitor = std::function<void(std::size_t index, const LeafRow& actual)>;
 
   ShardCheck(const Manifest& manifest, std::uint32_t index, Pieces& pieces, std::atomic<std::int64_t>& room)
       : manifest_(manifest), file_(manifest.files[index]), pieces_(pieces), damaged_(room), unreadable_(room) {}
@@ -120,7 +120,7 @@ class ShardCheck {
   bool compressed() const;  ///< whether any piece is compressed: then only the table rows give the offsets
   bool next_run(Run& run) const;
   Status check_rebuilding(CheckTools& tools);
-  Status read_run(const Run& run, CheckTools& tools, const Seen& seen);
+  Status read_run(const Run& run, CheckTools& tools, const LeafVisitor& seen);
   Status read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools,
                    const std::function<void(const LeafRow&)>& seen);
   LeafRow measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes, CheckTools& tools) const;

@@ -32,7 +32,7 @@ Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& d
   *alive = false;
   TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, rewrite_lock(dst)));
   if (!there) return std::unique_ptr<NoteLock>();
-  const auto refuse = [](const Result<LockOwner>&, const LockOwner&, NoteLock::Seen) {
+  const auto refuse = [](const Result<LockOwner>&, const LockOwner&, NoteLock::Evidence) {
     return locked("a tool works there");
   };
   Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, rewrite_lock(dst), this_process(), refuse, lock_wait());

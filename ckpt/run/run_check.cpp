@@ -15,9 +15,9 @@ Result<Manifest> check_json(const CheckpointReader& reader) {
   return manifest;
 }
 
-StepCheck reader_check(Fs& fs, Look look = Look::kMembers) {
-  return [&fs, look](const std::string& path) -> Result<Manifest> {
-    TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, open_checkpoint(fs, path, look));
+StepCheck reader_check(Fs& fs, CheckDepth depth = CheckDepth::kMembers) {
+  return [&fs, depth](const std::string& path) -> Result<Manifest> {
+    TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, open_checkpoint(fs, path, depth));
     return check_json(reader);
   };
 }
@@ -26,13 +26,13 @@ StepCheck reader_check(Fs& fs, Look look = Look::kMembers) {
 
 Result<Manifest> look_at_step(Fs& fs, const std::string& path) { return reader_check(fs)(path); }
 
-Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, Look look) {
-  if (look == Look::kMembers) return CheckpointReader::open(fs, path);
+Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, CheckDepth depth) {
+  if (depth == CheckDepth::kMembers) return CheckpointReader::open(fs, path);
   TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, path));
   return CheckpointReader::known(fs, path, std::move(manifest));
 }
 
-void judge_step(Fs& fs, StepEntry& entry, Look look) { judge_step(fs, entry, reader_check(fs, look), look); }
+void judge_step(Fs& fs, StepEntry& entry, CheckDepth depth) { judge_step(fs, entry, reader_check(fs, depth), depth); }
 
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir) {
   return scan_run(fs, checkpoint_dir, reader_check(fs));

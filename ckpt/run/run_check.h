@@ -11,13 +11,13 @@ namespace titan::ckpt {
 /// digests of the JSON members. Leaves are not read. \error as CheckpointReader::open
 Result<Manifest> look_at_step(Fs& fs, const std::string& path);
 
-/// Checks a step of list_steps(), unless it was checked before. `look` says whether members are checked, too.
-void judge_step(Fs& fs, StepEntry& entry, Look look = Look::kMembers);
+/// Checks a step of list_steps(), unless it was checked before. `depth` says whether members are checked, too.
+void judge_step(Fs& fs, StepEntry& entry, CheckDepth depth = CheckDepth::kMembers);
 
 /// Lists `checkpoint_dir` and checks each step as look_at_step() does. A missing folder gives an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
 
-/// Opens a checkpoint after the checks of `look`. \error as CheckpointReader::open
-Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, Look look);
+/// Opens a checkpoint after the checks of `depth`. \error as CheckpointReader::open
+Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, CheckDepth depth);
 
 }  // namespace titan::ckpt

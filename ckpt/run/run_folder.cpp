@@ -118,7 +118,7 @@ std::string missing_components(const Manifest& manifest) {
   return missing;
 }
 
-void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
+void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, CheckDepth depth) {
   if (entry.judged) return;
   entry.judged = true;
   if (entry.linked) {
@@ -129,7 +129,7 @@ void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
     }
     entry.link = *real;
   }
-  if (look == Look::kMembers) entry.pinned = is_pinned(fs, entry.path);
+  if (depth == CheckDepth::kMembers) entry.pinned = is_pinned(fs, entry.path);
   Result<Manifest> manifest = check(entry.path);
   if (!manifest.ok()) {
     entry.validity = manifest.status();

@@ -42,15 +42,16 @@ struct RunScan {
 using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 
 /// How thoroughly a step is checked. Its manifest and JSON components always are.
-enum class Look {
+enum class CheckDepth {
   kMembers,   ///< also its pin, and the existence and size of every member: one system call per file
   kManifest,  ///< nothing else, for callers that load nothing afterwards
 };
 /// Lists the names in `checkpoint_dir` without checking the steps. A missing folder gives an empty scan. A step that an
 /// interrupted rewrite moved aside is listed with the path that it has now. \error kFailed
 Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
-/// Checks a step of list_steps() with `check`, unless it was checked before. With Look::kMembers, also looks for a pin.
-void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look = Look::kMembers);
+/// Checks a step of list_steps() with `check`, unless it was checked before. With CheckDepth::kMembers, also looks for
+/// a pin.
+void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, CheckDepth depth = CheckDepth::kMembers);
 
 /// Lists `checkpoint_dir` and checks each step with `check`. A missing folder gives an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check);

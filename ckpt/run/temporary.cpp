@@ -14,7 +14,7 @@ namespace {
 // Creates `folder` if it is missing and takes the lock in it. A tool that ends removes the lock file while it holds the
 // lock; the lock is then taken again.
 Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder, const std::string& dst) {
-  const auto refuse = [dst](const Result<LockOwner>& holder, const LockOwner&, NoteLock::Seen) {
+  const auto refuse = [dst](const Result<LockOwner>& holder, const LockOwner&, NoteLock::Evidence) {
     Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
     if (holder.ok()) status.causes.push_back(describe(*holder));
     return status;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kMark = ".tmp-";
 constexpr std::size_t kIdDigits = 12;  // of random_id()
 
-Status write_beside(Fs& fs, const std::string& temporary, std::string_view text, Lasting lasting) {
+Status write_temporary(Fs& fs, const std::string& temporary, std::string_view text, Lasting lasting) {
   const auto bytes = std::as_bytes(std::span(text));
   if (lasting != Lasting::kNo) return write_new_file(fs, temporary, bytes);
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary));
@@ -26,7 +26,7 @@ std::string temporary_path(const std::string& path) { return path + std::string(
 
 Status put_file(Fs& fs, const std::string& path, std::string_view text, Lasting lasting) {
   const std::string temporary = temporary_path(path);
-  Status status = write_beside(fs, temporary, text, lasting);
+  Status status = write_temporary(fs, temporary, text, lasting);
   if (status.ok()) status = fs.rename(temporary, path);
   if (!status.ok()) (void)fs.remove_file(temporary);
   return status.ok() && lasting == Lasting::kYes ? fs.sync_dir(parent_path(path)) : status;

@@ -44,9 +44,9 @@ Status unknown_verb(const Program& program, const std::string& name) {
   const Status status = ckpt::invalid("unknown verb " + in_ticks(name));
   if (program.meant_by_path != nullptr && looks_like_path(name))
     return status.with_hint("did you mean " + in_ticks(program.meant_by_path(name)) + "?");
-  for (const VerbHabit& habit : program.habits)
-    if (std::ranges::find(habit.words, name) != habit.words.end())
-      return status.with_hint("did you mean " + in_ticks(habit.command) + "?");
+  for (const VerbAlias& alias : program.verb_aliases)
+    if (std::ranges::find(alias.words, name) != alias.words.end())
+      return status.with_hint("did you mean " + in_ticks(alias.command) + "?");
   const std::string suggestion = ckpt::did_you_mean(name, names);
   return suggestion.empty() ? with_help_hint(status, program, "") : status.with_hint(suggestion);
 }

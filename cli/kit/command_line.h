@@ -34,14 +34,14 @@ struct Flag {
 /// What an argument names. kSource: a checkpoint that is only read, or the run that contains it; kRun: a run folder;
 /// kDestination: a path to write; kTensor: a tensor of the checkpoint in the preceding argument; kWord: any other word.
 enum class Names { kWord, kSource, kRun, kDestination, kTensor };
-/// Formats of a checkpoint argument. kOurs: Titan checkpoints; kForeign: also those of other programs.
-enum class Takes { kOurs, kForeign };
+/// Formats of a checkpoint argument. kTitan: Titan checkpoints; kForeign: also those of other programs.
+enum class Takes { kTitan, kForeign };
 
 /// A positional argument.
 struct Argument {
   std::string name;  ///< placeholder, "CKPT"
   Names names = Names::kWord;
-  Takes takes = Takes::kOurs;
+  Takes takes = Takes::kTitan;
   bool required = true;  ///< optional arguments come last
   bool many = false;     ///< may be repeated; only for the last argument
 };
@@ -59,7 +59,7 @@ struct Verb {
 };
 
 /// Functions for shell completions that depend on files. Null: no such completions.
-struct Offers {
+struct CompletionSources {
   /// The words that may follow `RUN@`, such as "latest" and step numbers.
   std::vector<std::string> (*steps)(ckpt::Fs& fs, const std::string& run) = nullptr;
   /// The names of a checkpoint's tensors.
@@ -67,7 +67,7 @@ struct Offers {
 };
 
 /// Words that other programs use for a verb ("list" for "ls"). A user who types one gets a hint with `command`.
-struct VerbHabit {
+struct VerbAlias {
   std::vector<std::string> words;
   std::string command;  ///< the equivalent command line, program name first
 };
@@ -82,12 +82,12 @@ struct Program {
   void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds program-specific advice to the error of a verb
   /// The command line to suggest if the user typed the path `path` instead of a verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
-  std::vector<VerbHabit> habits = {};
+  std::vector<VerbAlias> verb_aliases = {};
   /// Resolves RUN@best to a step folder; returns any other text unchanged. Appends to `skipped` a line for each step
   /// that is better but cannot be used.
   ckpt::Result<std::string> (*best)(ckpt::Fs& fs, const std::string& spec, std::vector<std::string>* skipped) = nullptr;
   const char* notices = "";  ///< what --licenses prints
-  Offers offers = {};
+  CompletionSources completion_sources = {};
   std::string (*libraries)() = nullptr;  ///< for --version: ", NAME VERSION" of each library that only this program
                                          ///< links
 

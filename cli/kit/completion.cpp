@@ -24,11 +24,11 @@ ckpt::Result<Answer> words_answer(const Request& request, const std::vector<std:
 ckpt::Result<Answer> run_completion(const Request& request) {
   TITAN_ASSIGN_OR_RETURN(const Shell shell, parse_shell(request.command.positionals[0]));
   const Command& command = request.command;
-  const Offers& offers = request.program.offers;
-  if (const auto run = command.value("steps"); run && offers.steps != nullptr)
-    return words_answer(request, offers.steps(request.fs, *run));
-  if (const auto checkpoint = command.value("tensors"); checkpoint && offers.tensors != nullptr)
-    return words_answer(request, offers.tensors(request.fs, *checkpoint));
+  const CompletionSources& completion_sources = request.program.completion_sources;
+  if (const auto run = command.value("steps"); run && completion_sources.steps != nullptr)
+    return words_answer(request, completion_sources.steps(request.fs, *run));
+  if (const auto checkpoint = command.value("tensors"); checkpoint && completion_sources.tensors != nullptr)
+    return words_answer(request, completion_sources.tensors(request.fs, *checkpoint));
   const std::string script = completion_script(request.program, shell);
   if (!request.json) return Answer{.text = script};
   JsonOut json;
@@ -56,10 +56,10 @@ Verb completion_verb(bool json) {
           json};
 }
 
-Wanted wanted_by(std::string_view placeholder) {
+PlaceholderValues placeholder_values(std::string_view placeholder) {
   constexpr std::array kFiles = {"PATH",   "FILE",   "CKPT", "RUN", "SRC", "DST",
                                  "CONFIG", "FOLDER", "DIR",  "OUT", "A",   "B"};
-  Wanted wanted;
+  PlaceholderValues wanted;
   for (const std::string& part : ckpt::split(placeholder, '|')) {
     const std::string word = part.substr(0, part.find('.'));
     if (std::find(kFiles.begin(), kFiles.end(), word) != kFiles.end()) {
@@ -100,7 +100,7 @@ std::string head_comment(const Program& program, const std::string& shell) {
          " completion " + shell + "`.\n";
 }
 
-std::vector<std::string> halves(const Verb& verb) {
+std::vector<std::string> sub_verbs(const Verb& verb) {
   std::vector<std::string> found;
   for (const Flag& flag : verb.flags)
     if (!flag.after.empty() && std::find(found.begin(), found.end(), flag.after) == found.end())
@@ -108,9 +108,10 @@ std::vector<std::string> halves(const Verb& verb) {
   return found;
 }
 
-std::vector<Flag> flags_after(const Verb& verb, const std::string& half) {
+std::vector<Flag> flags_after(const Verb& verb, const std::string& sub_verb) {
   std::vector<Flag> flags = verb.flags;
-  if (!half.empty()) std::erase_if(flags, [&](const Flag& flag) { return !flag.after.empty() && flag.after != half; });
+  if (!sub_verb.empty())
+    std::erase_if(flags, [&](const Flag& flag) { return !flag.after.empty() && flag.after != sub_verb; });
   return flags;
 }
 

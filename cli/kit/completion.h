@@ -20,10 +20,10 @@ Verb completion_verb(bool json = true);
 
 /// The values that a placeholder of the flag table stands for. "auto|never|PATH" has the choices "auto" and "never", or
 /// is a file.
-struct Wanted {
+struct PlaceholderValues {
   std::vector<std::string> choices;  ///< the lower-case words of the placeholder
   bool file = false;                 ///< the value may be the path of a file, a folder or a checkpoint
 };
-Wanted wanted_by(std::string_view placeholder);
+PlaceholderValues placeholder_values(std::string_view placeholder);
 
 }  // namespace titan::cli

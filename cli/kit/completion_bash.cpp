@@ -10,7 +10,7 @@ std::string value_cases(const std::vector<Flag>& flags, const std::string& inden
   std::string text;
   for (const Flag& flag : flags) {
     if (flag.value.empty()) continue;
-    const Wanted wanted = wanted_by(flag.value);
+    const PlaceholderValues wanted = placeholder_values(flag.value);
     text += indent + ckpt::joined(spellings(flag), "|") + ") ";
     // Where nothing is offered `complete -o default` offers files, which is wrong for numbers.
     if (!wanted.choices.empty())
@@ -33,18 +33,19 @@ std::string verb_case(const Program& program, const Verb& verb, const std::vecto
   std::string text = "    " + verb.name + ")\n";
   if (const std::string values = value_cases(verb.flags, "        "); !values.empty())
     text += "      case $prev in\n" + values + "      esac\n";
-  const auto words = [&](const std::string& half) {
-    const std::vector<Flag> flags = flags_after(verb, half);
+  const auto words = [&](const std::string& sub_verb) {
+    const std::vector<Flag> flags = flags_after(verb, sub_verb);
     return "words='" + flag_words(flags) + (flags.empty() ? "" : " ") + flag_words(program.flags) + "'";
   };
   text += "      " + words("") + "\n";
-  for (const std::string& half : halves(verb)) text += "      [[ $first == " + half + " ]] && " + words(half) + "\n";
+  for (const std::string& sub_verb : sub_verbs(verb))
+    text += "      [[ $first == " + sub_verb + " ]] && " + words(sub_verb) + "\n";
   if (takes_keys(verb) && !keys.empty()) text += "      keys=1\n";
   for (std::size_t i = 0; i < verb.arguments.size(); ++i) {
     if (verb.arguments[i].names == Names::kTensor)
       text += "      ((position == " + std::to_string(i) +
               ")) && choices=$(\"$program\" completion bash --tensors \"${last/#\\~/$HOME}\" 2>/dev/null)\n";
-    const Wanted wanted = wanted_by(verb.arguments[i].name);
+    const PlaceholderValues wanted = placeholder_values(verb.arguments[i].name);
     if (!wanted.choices.empty())
       text +=
           "      ((position == " + std::to_string(i) + ")) && choices='" + ckpt::joined(wanted.choices, " ") + "'\n";

@@ -12,7 +12,7 @@ std::string fish_quoted(const std::string& text) {
 }
 
 std::string values(const std::string& placeholder, const std::string& function) {
-  const Wanted wanted = wanted_by(placeholder);
+  const PlaceholderValues wanted = placeholder_values(placeholder);
   std::vector<std::string> words = wanted.choices;
   if (wanted.file) words.push_back("(" + function + "_steps)");
   return (wanted.file ? " -r -F" : " -x") + (words.empty() ? "" : " -a " + fish_quoted(ckpt::joined(words, " ")));
@@ -71,14 +71,14 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
     text += start + " -n __fish_use_subcommand -f -a " + verb.name + " -d " + fish_quoted(verb.help) + "\n";
     const std::string inside = start + " -n " + fish_quoted("__fish_seen_subcommand_from " + verb.name);
     for (const Flag& flag : verb.flags) {
-      const std::string half =
+      const std::string sub_verb =
           start + " -n " +
           fish_quoted("__fish_seen_subcommand_from " + verb.name + "; and __fish_seen_subcommand_from " + flag.after);
-      text += flag_line(flag.after.empty() ? inside : half, flag, function);
+      text += flag_line(flag.after.empty() ? inside : sub_verb, flag, function);
     }
     for (const Argument& argument : verb.arguments) {
       if (argument.names == Names::kTensor) text += inside + " -a '(" + function + "_tensors)'\n";
-      if (const Wanted wanted = wanted_by(argument.name); !wanted.choices.empty())
+      if (const PlaceholderValues wanted = placeholder_values(argument.name); !wanted.choices.empty())
         text += inside + " -f -a " + fish_quoted(ckpt::joined(wanted.choices, " ")) + "\n";
     }
     if (takes_keys(verb)) with_keys.push_back(verb.name);

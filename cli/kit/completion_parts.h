@@ -15,9 +15,9 @@ std::string function_name(const Program& program);
 /// The comment at the beginning of a script.
 std::string head_comment(const Program& program, const std::string& shell);
 /// The sub-verbs of `verb` that have their own flags ("set" for `lr`), in table order.
-std::vector<std::string> halves(const Verb& verb);
-/// The flags allowed after the sub-verb `half`; all flags of `verb` if `half` is empty.
-std::vector<Flag> flags_after(const Verb& verb, const std::string& half);
+std::vector<std::string> sub_verbs(const Verb& verb);
+/// The flags allowed after the sub-verb `sub_verb`; all flags of `verb` if `sub_verb` is empty.
+std::vector<Flag> flags_after(const Verb& verb, const std::string& sub_verb);
 /// Whether the verb takes --set, and therefore also --section.key=value.
 bool takes_keys(const Verb& verb);
 /// The ways to type a flag: {"--output", "-o"}.

@@ -21,7 +21,7 @@ std::string zsh_quoted(const std::string& text) {
 
 /// ":PLACEHOLDER:ACTION" for zsh's `_arguments`.
 std::string action(const std::string& placeholder, const std::string& function) {
-  const Wanted wanted = wanted_by(placeholder);
+  const PlaceholderValues wanted = placeholder_values(placeholder);
   std::string text = ":" + zsh_quoted(placeholder) + ":";
   // After a blank, zsh adds no completions of its own.
   if (wanted.file)
@@ -41,9 +41,9 @@ std::string flag_spec(const Flag& flag, const std::string& function) {
          (value ? "=" : "") + "}" + rest;
 }
 
-std::string arguments(const Verb& verb, const std::string& half, bool keys, const std::string& function) {
+std::string arguments(const Verb& verb, const std::string& sub_verb, bool keys, const std::string& function) {
   std::string text = "_arguments $shared";
-  for (const Flag& flag : flags_after(verb, half)) text += " \\\n          " + flag_spec(flag, function);
+  for (const Flag& flag : flags_after(verb, sub_verb)) text += " \\\n          " + flag_spec(flag, function);
   if (keys && takes_keys(verb)) text += " \\\n          $keys";
   for (const Argument& argument : verb.arguments)
     if (argument.required)
@@ -94,8 +94,8 @@ std::string zsh_completion(const Program& program, const std::vector<std::string
       "      case \"$words[1] $words[2]\" in\n";
   for (const Verb& verb : program.verbs) {
     // The two words are one pattern, so that each half of a verb has its own flags.
-    for (const std::string& half : halves(verb))
-      text += "        " + verb.name + "\\ " + half + ") " + arguments(verb, half, !keys.empty(), function);
+    for (const std::string& sub_verb : sub_verbs(verb))
+      text += "        " + verb.name + "\\ " + sub_verb + ") " + arguments(verb, sub_verb, !keys.empty(), function);
     text += "        " + verb.name + "\\ *) " + arguments(verb, "", !keys.empty(), function);
   }
   return text + "      esac ;;\n  esac\n}\n" + function + " \"$@\"\n";

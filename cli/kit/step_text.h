@@ -39,8 +39,8 @@ struct RunSummary {
   double seconds = 0;                       ///< duration of this start
   std::optional<double> validation_loss;    ///< the last one
   std::uint64_t validation_step = 0;
-  std::string newest;  ///< path of the newest checkpoint; empty if none
-  std::string go_on;   ///< command line to resume; empty: another program prints it
+  std::string newest;          ///< path of the newest checkpoint; empty if none
+  std::string extend_command;  ///< command line to resume; empty: another program prints it
 };
 
 /// A line each for steps and time, losses, the newest checkpoint, and the command to resume.

@@ -27,7 +27,8 @@ bool leave_out_alike(const ckpt::CheckpointReader& a, const ckpt::CheckpointRead
 // Opens one side of the comparison. The number of heads is needed to order the rows of attention weights and to split
 // torchtitan's fused moments. If the files of `path` do not record it, it is taken from the other side. If neither side
 // records it, the fused moments stay whole on both sides.
-ckpt::Result<ckpt::CheckpointReader> open_beside(ckpt::Fs& fs, const std::string& path, const std::string& other) {
+ckpt::Result<ckpt::CheckpointReader> open_with_heads_of(ckpt::Fs& fs, const std::string& path,
+                                                        const std::string& other) {
   ckpt::Result<ckpt::CheckpointReader> alone = convert::open_any(fs, path);
   const auto says_heads = [](const ckpt::CheckpointReader& side) {
     return ckpt::setting(side.manifest().config, "model.n_heads") != ckpt::kNotSet;
@@ -62,7 +63,7 @@ ckpt::Result<Answer> run_diff(const Request& request) {
   options.b = convert::resolve_any(request.fs, request.command.positionals[1]);
   options.open = [&options](ckpt::Fs& fs, const std::string& path) {
     const ckpt::Result<std::string> a = ckpt::resolve_checkpoint(fs, options.a);
-    return open_beside(fs, path, a.ok() && *a == path ? options.b : options.a);
+    return open_with_heads_of(fs, path, a.ok() && *a == path ? options.b : options.a);
   };
   options.notes_count = request.command.has("config");
   options.scope.only = request.command.value("only").value_or("");

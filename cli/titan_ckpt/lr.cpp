@@ -118,10 +118,10 @@ Status read_lr_flags(const Command& command, recipe::Config& config) {
 
 /// Refuses flags of the other sub-verb.
 Status check_flags(const Request& request) {
-  const std::string& half = request.command.positionals[0];
+  const std::string& sub_verb = request.command.positionals[0];
   for (const Flag& flag : request.verb.flags)
-    if (!flag.after.empty() && flag.after != half && request.command.has(flag.name))
-      return ckpt::invalid("`lr " + half + "` does not take `--" + flag.name + "`")
+    if (!flag.after.empty() && flag.after != sub_verb && request.command.has(flag.name))
+      return ckpt::invalid("`lr " + sub_verb + "` does not take `--" + flag.name + "`")
           .with_hint("`titan-ckpt lr --help` shows the arguments of both");
   return ckpt::ok_status();
 }

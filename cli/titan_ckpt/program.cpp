@@ -129,7 +129,7 @@ Program titan_ckpt_program() {
             dry_run},
            run_strip},
           {"lr",
-           {{"show|set"}, {"CKPT", Names::kSource}, {"DST", Names::kDestination, Takes::kOurs, false}},
+           {{"show|set"}, {"CKPT", Names::kSource}, {"DST", Names::kDestination, Takes::kTitan, false}},
            "show CKPT: draw the LR schedule, with the resume point; set SRC DST: write a checkpoint with another "
            "schedule, after a preview",
            {only_after("show", {"config", "CONFIG", "show the schedule of each policy with this configuration"}),

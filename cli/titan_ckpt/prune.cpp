@@ -76,7 +76,7 @@ Status read_rules(const Command& command, ckpt::PruneRules& rules) {
 }
 
 Status outcome(const ckpt::PruneReport& report) {
-  if (!report.waits.ok() || report.failures.empty()) return report.waits;
+  if (!report.blocked.ok() || report.failures.empty()) return report.blocked;
   Status status = ckpt::failed(std::to_string(report.failures.size()) + " of the deletions failed")
                       .with_hint("run it again: what is left is unchanged, or in .trash-* folders");
   status.causes = report.failures;

@@ -17,7 +17,7 @@
 namespace titan::cli {
 namespace {
 
-std::string given_text(const ckpt::Donors::Given& given) {
+std::string given_text(const ckpt::Donors::Contribution& given) {
   std::string what = given.leaves > 0 ? format_counted(given.leaves, "leaf", "leaves") : "";
   if (given.files > 0) what += (what.empty() ? "" : ", ") + format_counted(given.files, "file", "files");
   return what + " from " + escape(given.path);
@@ -59,7 +59,7 @@ std::string repair_text(const ckpt::RepairReport& report, const TextStyle& style
     return out + "nothing written: " + format_counted(report.lost.size() + report.not_named, "place is", "places are") +
            " lost\n";
   if (report.by_parity > 0) out += "  " + format_counted(report.by_parity, "file", "files") + " from parity\n";
-  for (const ckpt::Donors::Given& given : report.given)
+  for (const ckpt::Donors::Contribution& given : report.given)
     if (given.leaves + given.files > 0) out += "  " + given_text(given) + "\n";
   return out + palette.paint(Role::kOk, "wrote") + "  " + escape(report.dst) + "  id " + report.id.hex() +
          ", verified; " + format_counted(report.files.size(), "file", "files") + " made anew\n";
@@ -72,7 +72,7 @@ std::string repair_json(const ckpt::RepairReport& report) {
   json.members("written", report.written, "step", report.step);
   digest_json(json, "id", report.id);
   json.members("places", report.places, "files", report.files, "by_parity", report.by_parity);
-  json.each("from", report.given, [&](const ckpt::Donors::Given& given) {
+  json.each("from", report.given, [&](const ckpt::Donors::Contribution& given) {
     json.path("path", given.path);
     json.members("leaves", given.leaves, "files", given.files);
   });

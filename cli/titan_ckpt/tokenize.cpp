@@ -16,7 +16,7 @@
 #include "cli/kit/values.h"
 #include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "corpus/look.h"
+#include "corpus/inspect_tokens.h"
 #include "corpus/tokenize.h"
 
 namespace titan::cli {
@@ -119,7 +119,7 @@ void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& styl
 }
 
 /// Adds the lines about a file of ids.
-void add_file(Facts& facts, const corpus::LookReport& report, const TextStyle& style) {
+void add_file(Facts& facts, const corpus::InspectTokensReport& report, const TextStyle& style) {
   const corpus::TokenData& data = report.data;
   facts.add("file", escape(report.file->path));
   facts.add("kind", corpus::format_text(report.file->format) +
@@ -150,7 +150,7 @@ std::string tokenize_text(const corpus::TokenizeReport& report, const TextStyle&
          dtype + "\n";
 }
 
-std::string tokens_text(const corpus::LookReport& report, const TextStyle& style) {
+std::string tokens_text(const corpus::InspectTokensReport& report, const TextStyle& style) {
   Facts facts;
   if (report.file) {
     add_file(facts, report, style);
@@ -199,7 +199,7 @@ std::string tokenize_json(const corpus::TokenizeReport& report) {
   return json.document();
 }
 
-std::string tokens_json(const corpus::LookReport& report) {
+std::string tokens_json(const corpus::InspectTokensReport& report) {
   JsonOut json("titan.tokens/1");
   json.path("folder", report.folder);
   json.text("format", report.file ? corpus::format_text(report.file->format) : "a folder of tokens");
@@ -228,7 +228,7 @@ ckpt::Result<Answer> run_tokenize(const Request& request) {
 
 ckpt::Result<Answer> run_tokens(const Request& request) {
   const Command& command = request.command;
-  corpus::LookOptions options;
+  corpus::InspectTokensOptions options;
   options.folder = command.positionals[0];
   options.tokenizer = command.value("tokenizer").value_or("");
   options.verify = command.has("verify");
@@ -244,7 +244,7 @@ ckpt::Result<Answer> run_tokens(const Request& request) {
     return ckpt::invalid("`--tokenizer` has no effect without --show").with_hint("add --show 3");
   }
   const Work work(request, options, "verify");
-  TITAN_ASSIGN_OR_RETURN(const corpus::LookReport report, corpus::look(request.fs, options));
+  TITAN_ASSIGN_OR_RETURN(const corpus::InspectTokensReport report, corpus::inspect_tokens(request.fs, options));
   return Answer{.text = request.json ? tokens_json(report) : tokens_text(report, request.style)};
 }
 

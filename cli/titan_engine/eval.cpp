@@ -13,7 +13,7 @@
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
-#include "cli/titan_engine/speech.h"
+#include "cli/titan_engine/text_decoder.h"
 #include "cli/titan_train/engine.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/engine/train/evaluation.h"

@@ -98,7 +98,7 @@ ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env
   } else {
     show_log_of_rank(env.rank, color);
   }
-  if (!of_launcher) options.go_on = "the same job goes on from the newest step";
+  if (!of_launcher) options.resume_hint = "the same job goes on from the newest step";
   train::TrainOutcome outcome = train::train(options);
   if (console) console->end(outcome.exit_code, command.words);
   const Status& status = outcome.status;
@@ -111,7 +111,7 @@ ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env
   const bool goes_on =
       outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);
   if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
-    say_how_to_go_on(outcome.exit_code, command.words, options.loaded.config, Starter::kLauncher, color);
+    print_resume_command(outcome.exit_code, command.words, options.loaded.config, Starter::kLauncher, color);
   train::flush_log();
   std::_Exit(outcome.exit_code);
 }

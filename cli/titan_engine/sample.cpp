@@ -18,7 +18,7 @@
 #include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
-#include "cli/titan_engine/speech.h"
+#include "cli/titan_engine/text_decoder.h"
 #include "cli/titan_train/engine.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/engine/train/generation.h"
@@ -272,8 +272,8 @@ ckpt::Result<Answer> run_sample(const Request& request) {
   const bool as_text = report.prompt.has_value();
   Show show(request.json, isatty(STDOUT_FILENO) == 1);
   recipe::TextStream stream(command.all("stop"));
-  Speech speech(texts);
-  if (as_text) speech.follow(report.options.prompt);
+  TextDecoder decoder(texts);
+  if (as_text) decoder.follow(report.options.prompt);
   const auto gate = [&] {
     const ckpt::CancelToken cancel = stop_on_signals();
     if (as_text) {
@@ -288,7 +288,7 @@ ckpt::Result<Answer> run_sample(const Request& request) {
   std::string text;
   const auto hear = [&](std::int64_t token) {
     if (!as_text) return show.put("," + std::to_string(token));
-    const std::string more = stream.push(speech.push(token));
+    const std::string more = stream.push(decoder.push(token));
     text += more;
     const bool read = show.put(more);
     report.stopped = stream.stopped();
@@ -296,7 +296,7 @@ ckpt::Result<Answer> run_sample(const Request& request) {
   };
   auto generation = train::generate(*source, dims, report.options, hear, gate, rules);
   if (as_text && !stream.stopped()) {
-    std::string rest = stream.push(speech.finish());
+    std::string rest = stream.push(decoder.finish());
     rest += stream.finish();
     text += rest;
     show.put(rest);

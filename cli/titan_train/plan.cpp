@@ -77,7 +77,7 @@ std::string threads_warning(const Ranks& ranks, const Config& config, const reci
 }
 
 /// Checks what needs more than the settings: run folder, free disk space, token ids, speed of the previous attempt.
-void look_further(PlanReport& report, const Ranks& ranks) {
+void check_run_conditions(PlanReport& report, const Ranks& ranks) {
   const train::StartPreview& start = *report.start;
   train::Outlook outlook = train::look_ahead(ckpt::posix_fs(), start);
   report.refused = outlook.refused;
@@ -174,7 +174,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
     report.data = train::forecast_data(report.start->data, report.start->validation_samples,
                                        steps * static_cast<std::uint64_t>(plan.batch.global));
   if (!report.refused.ok() || report.complete() || steps == 0 || device) return ckpt::ok_status();
-  look_further(report, ranks);
+  check_run_conditions(report, ranks);
   return ckpt::ok_status();
 }
 

@@ -24,7 +24,7 @@ void model(JsonOut& json, const Forecast& f, const std::string& from) {
   if (d.post_norm) json.members("post_norm", true);
   if (d.experts) {
     json.members("n_experts", d.n_experts, "experts_per_token", d.experts_per_token, "route_norm", d.route_norm);
-    json.members("active_parameters", f.parameters - recipe::resting_elements(d));
+    json.members("active_parameters", f.parameters - recipe::inactive_elements(d));
   }
   if (d.window.tokens != 0)
     json.members("sliding_window", d.window.tokens, "sliding_window_layers", recipe::layers_text(d.window));

@@ -107,9 +107,10 @@ std::string overview(const PlanReport& report, const Palette& palette) {
     for (const std::string& line : report.start->decision.skipped) facts.add("not taken", escape(line));
   facts.add("steps", steps_text(report));
   if (report.speed.seconds_per_step > 0 || !report.speed.why_none.empty()) facts.add("time", time_text(report));
-  const std::uint64_t resting = recipe::resting_elements(f.plan.dims);
-  facts.add("model", model_text(f.plan) + "; " + format_count(f.parameters) + " parameters" +
-                         (resting == 0 ? "" : ", " + format_count(f.parameters - resting) + " of them for each token"));
+  const std::uint64_t inactive = recipe::inactive_elements(f.plan.dims);
+  facts.add("model",
+            model_text(f.plan) + "; " + format_count(f.parameters) + " parameters" +
+                (inactive == 0 ? "" : ", " + format_count(f.parameters - inactive) + " of them for each token"));
   if (const std::string line = report.start ? recipe::model_source_line(report.start->loaded) : ""; !line.empty())
     facts.add("model from", escape(line));
   facts.add("precision",

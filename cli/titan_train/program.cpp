@@ -157,7 +157,7 @@ const Program& titan_train_program() {
       {
           {"run", {{"CONFIG"}}, "train, or resume where the run stopped", launch_flags, run_run, false},
           {"config",
-           {{"CONFIG", Names::kWord, Takes::kOurs, false}},
+           {{"CONFIG", Names::kWord, Takes::kTitan, false}},
            "print the resolved configuration with the origin of every value",
            config_flags,
            run_config},

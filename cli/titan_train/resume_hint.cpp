@@ -24,20 +24,20 @@ void undo_file(std::vector<std::string>& words, std::uint64_t step) {
 
 }  // namespace
 
-void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
-                      Starter starter, ColorChoice color) {
+void print_resume_command(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
+                          Starter starter, ColorChoice color) {
   const auto step = train::step_to_go_on(ckpt::posix_fs(), config);
   const std::string over = step ? train::set_without_samples(ckpt::posix_fs(), config) : "";
   if (!over.empty()) return report_note(train::data_end_line(exit_code, *step, over), color);
   std::vector<std::string> next = train::words_to_go_on(words, config, step);
   if (step) undo_file(next, *step);
-  const bool same = next == words, ours = starter == Starter::kUs;
+  const bool same = next == words, ours = starter == Starter::kTitanTrain;
   // The command line of another launcher is not known, so the line begins with "the same job with".
   const std::string line = ours ? train::shell_line(next) : same ? "" : "the same job with " + train::shell_line(next);
   report_command(train::go_on_line(exit_code, step, same, ours ? "command" : "job", line), color);
 }
 
-std::string line_to_go_further(const std::vector<std::string>& words, const recipe::Config& config) {
+std::string extend_command(const std::vector<std::string>& words, const recipe::Config& config) {
   const std::int64_t steps = config.training.steps;
   const bool follows_steps = !config.lr_scheduler.total_steps;
   std::vector<std::string> set_anew{"training.steps"};

@@ -11,15 +11,15 @@ struct Config;
 
 namespace titan::cli {
 
-/// The program that started the ranks. kUs: titan-train; kLauncher: another one, such as torchrun.
-enum class Starter { kUs, kLauncher };
+/// The program that started the ranks. kTitanTrain: titan-train; kLauncher: another one, such as torchrun.
+enum class Starter { kTitanTrain, kLauncher };
 
 /// Prints the command that resumes the run, if it can be resumed. `words`: the command line as typed.
-void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
-                      Starter starter, ColorChoice color);
+void print_resume_command(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
+                          Starter starter, ColorChoice color);
 
 /// A command line that trains a complete run on, to twice its steps: the typed one with the changed training.steps, and
 /// the flags that allow this change.
-std::string line_to_go_further(const std::vector<std::string>& words, const recipe::Config& config);
+std::string extend_command(const std::vector<std::string>& words, const recipe::Config& config);
 
 }  // namespace titan::cli

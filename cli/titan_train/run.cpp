@@ -184,7 +184,7 @@ ckpt::Result<Answer> run_run(const Request& request) {
   const bool early =
       ckpt::stopped_early(code) || (code == ckpt::kExitDone && train::is_at_stop(loaded.config, preview.decision));
   if (early || (code == ckpt::kExitFailed && lost_rank))
-    say_how_to_go_on(code, command.words, loaded.config, Starter::kUs, request.color);
+    print_resume_command(code, command.words, loaded.config, Starter::kTitanTrain, request.color);
   return Answer{.exit_code = code};
 }
 

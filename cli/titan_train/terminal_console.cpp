@@ -128,7 +128,7 @@ class TerminalConsole : public Console {
     erase();
     if (sum_.done < sum_.first || (exit_code != 0 && exit_code != ckpt::kExitSaved)) return;
     sum_.seconds = seconds_since(start_);
-    if (exit_code == 0) sum_.go_on = line_to_go_further(words, config_);
+    if (exit_code == 0) sum_.extend_command = extend_command(words, config_);
     print(summary_text(sum_, width(), out_));
   }
 

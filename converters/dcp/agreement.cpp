@@ -14,7 +14,7 @@ namespace {
 // torchtitan's defaults.
 bool says_curve(const ckpt::Settings& rows) {
   return std::ranges::any_of(ckpt::lr_rows({}),
-                             [&](const auto& row) { return !recipe::said_as(rows, row.first).empty(); });
+                             [&](const auto& row) { return !recipe::stored_key(rows, row.first).empty(); });
 }
 
 // The phases that the run reaches; phases after its last step have no effect.
@@ -49,7 +49,7 @@ ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own,
   for (const auto& [key, text] : here) {
     const bool of_curve = ckpt::is_lr_key(key);
     if (of_curve ? !other_curve : !key.starts_with("optimizer.") || ckpt::setting(own, key) == ckpt::kNotSet) continue;
-    const std::string name = recipe::said_as(given, key), other = ckpt::setting(there, key);
+    const std::string name = recipe::stored_key(given, key), other = ckpt::setting(there, key);
     if ((name.empty() && !of_curve) || other == text) continue;
     differing += (differing.empty() ? "" : "; ") + difference(key, text, name, other);
   }

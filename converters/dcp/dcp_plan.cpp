@@ -4,7 +4,7 @@
 
 #include "ckpt/base/path.h"
 #include "ckpt/model/shape_text.h"
-#include "converters/dcp/beside.h"
+#include "converters/dcp/dcp_companions.h"
 #include "converters/dcp/dcp_planner.h"
 #include "converters/dcp/hf_model.h"
 #include "converters/dcp/model.h"
@@ -55,12 +55,12 @@ Result<ImportPlan> Planner::run() {
   TITAN_RETURN_IF_ERROR(settle(missing));
   if (options_.widen && !plan_.optimizer_steps.empty()) TITAN_RETURN_IF_ERROR(widen_state(source_, plan_));
   note_values();
-  TITAN_RETURN_IF_ERROR(take_files_beside(source_.reader().fs(), source_.path(), layout_.huggingface, plan_));
+  TITAN_RETURN_IF_ERROR(take_dcp_companions(source_.reader().fs(), source_.path(), layout_.huggingface, plan_));
   TITAN_RETURN_IF_ERROR(take_step());
   if (options_.look) return std::move(plan_);
-  TITAN_ASSIGN_OR_RETURN(const std::string beside, note_of_optimizer_beside(source_.reader().fs(), source_.path()));
+  TITAN_ASSIGN_OR_RETURN(const std::string beside, sibling_optimizer_note(source_.reader().fs(), source_.path()));
   if (!beside.empty()) plan_.notes.push_back(beside);
-  if (options_.config && (!layout_.huggingface || says_run(*options_.config))) {
+  if (options_.config && (!layout_.huggingface || has_run_settings(*options_.config))) {
     TITAN_RETURN_IF_ERROR(take_run());
   } else if (layout_.huggingface) {
     plan_.notes.push_back(
@@ -152,11 +152,11 @@ Status Planner::sort_in(std::size_t i) {
     if (const auto file = split_state_key(name), now = split_state_key(names_.names[i]); file && now)
       renamed_.try_emplace(std::string(file->parameter), now->parameter);
   std::size_t other = i;
-  const bool halves = options_.rules.rows
-                          ? options_.rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(key.parameter)
-                          : key.halves;
+  const bool rotate_half =
+      options_.rules.rows ? options_.rules.rows == recipe::HeadRows::kRotateHalf && recipe::has_head_rows(key.parameter)
+                          : key.rotate_half;
   const bool moment = key.kind == Kind::kSlot && (key.field == ckpt::kExpAvg || key.field == ckpt::kExpAvgSq);
-  if (halves && (key.kind == Kind::kParameter || moment)) halves_.insert(i);
+  if (rotate_half && (key.kind == Kind::kParameter || moment)) rotate_half_.insert(i);
   if (key.kind == Kind::kParameter) {
     newer_ = newer_ || key.newer;
     other = parameters_.try_emplace(key.parameter, Slot{i}).first->second.source;
@@ -171,7 +171,7 @@ Status Planner::sort_in(std::size_t i) {
   } else {
     add_report(i, Fate::kDropped);  // a number, which is read as a value
   }
-  return other == i ? Status{} : two_stand_for(source_.path(), key.parameter, source_.tensors()[other].name, name);
+  return other == i ? Status{} : duplicate_mapping(source_.path(), key.parameter, source_.tensors()[other].name, name);
 }
 
 Status Planner::split_experts() {
@@ -186,7 +186,7 @@ Status Planner::split_experts() {
       const std::string parameter = layout_.key(part.name).parameter;
       const auto [at, first] = parameters_.try_emplace(parameter, Slot{own.source, part.blocks});
       if (!first)
-        return two_stand_for(source_.path(), parameter, source_.tensors()[at->second.source].name, fused.back());
+        return duplicate_mapping(source_.path(), parameter, source_.tensors()[at->second.source].name, fused.back());
     }
   }
   if (!fused.empty()) plan_.notes.push_back(taken_apart(fused));
@@ -221,13 +221,13 @@ std::vector<std::uint64_t> Planner::shape_of(const Slot& slot) const {
 Status Planner::order_rows() {
   recipe::Shapes shapes;
   for (const auto& [name, slot] : parameters_) shapes[name] = shape_of(slot);
-  if (layout_.halves) {
+  if (layout_.rotate_half) {
     TITAN_ASSIGN_OR_RETURN(head_dim_, size_of_heads(source_.path(), shapes));
     if (options_.config && !options_.look) {
-      TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, unsaid_of_run());
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, missing_run_settings());
       TITAN_ASSIGN_OR_RETURN(model_, model_of(source_.path(), shapes, *options_.config, further));
     }
-  } else if (layout_.huggingface || !halves_.empty()) {
+  } else if (layout_.huggingface || !rotate_half_.empty()) {
     TITAN_ASSIGN_OR_RETURN(const HfModel model, find_hf_model(source_.reader().fs(), source_.path(), shapes, options_));
     head_dim_ = model.head_dim;
     const bool needed = !options_.look || options_.rules.rows;
@@ -238,8 +238,8 @@ Status Planner::order_rows() {
     if (by_config_json_) hf_keys_ = keys_of_hf_config(source_.reader().fs(), model.config_json, *model.dims);
     if (by_config_json_ || (layout_.huggingface && !options_.look)) model_ = model.dims;
   }
-  if (head_dim_ == 0 && !halves_.empty()) keep_names();
-  for (const std::size_t source : halves_) {
+  if (head_dim_ == 0 && !rotate_half_.empty()) keep_names();
+  for (const std::size_t source : rotate_half_) {
     const std::vector<std::uint64_t>& shape = source_.tensors()[source].shape;
     if (shape.empty() || shape[0] % head_dim_ != 0)
       return ckpt::incompatible(source_.path() + ": '" + source_.tensors()[source].name + "' has the shape " +
@@ -265,14 +265,14 @@ void Planner::keep_names() {
   drop_slots();
   slots_ = std::move(slots);
   steps_ = std::move(steps);
-  halves_.clear();
+  rotate_half_.clear();
   plan_.notes.push_back(
       "names stay Hugging Face's: rows of queries and keys cannot be put into Titan's order without the number of "
       "heads (config.json)");
 }
 
 std::uint64_t Planner::head_dim_of(std::size_t source) const {
-  return halves_.contains(source) && head_dim_ != 2 ? head_dim_ : 0;
+  return rotate_half_.contains(source) && head_dim_ != 2 ? head_dim_ : 0;
 }
 
 Status Planner::list_parameters() {
@@ -330,7 +330,7 @@ Status Planner::check_model() {
   recipe::Shapes shapes;
   for (const ckpt::ParameterMeta& parameter : plan_.parameters) shapes[parameter.name] = parameter.shape;
   if (!model_) {
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, unsaid_of_run());
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, missing_run_settings());
     TITAN_ASSIGN_OR_RETURN(model_, model_of(source_.path(), shapes, *options_.config, further));
   }
   const recipe::ModelDims& model = *model_;
@@ -345,14 +345,14 @@ Status Planner::check_model() {
           .with_hint(why_missing(parameter.name));
     }
     if (found->second != parameter.shape && by_config_json_) {
-      Status misfit = shape_mismatch(source_.path(), source_.tensors()[parameters_.at(parameter.name).source].name,
-                                     found->second, parameter, model, hf_keys_);
+      Status mismatch = shape_mismatch(source_.path(), source_.tensors()[parameters_.at(parameter.name).source].name,
+                                       found->second, parameter, model, hf_keys_);
       const std::size_t shards = count_shards(source_.reader());
-      if (shards == 0 || found->second >= parameter.shape) return misfit;
+      if (shards == 0 || found->second >= parameter.shape) return mismatch;
       // Shards do not record how many there are. If the last ones were not copied, every tensor is shorter than in the
       // model.
-      return misfit.with_hint("if the run had more ranks than the " + std::to_string(shards) +
-                              " of these shards, copy those of the others, too");
+      return mismatch.with_hint("if the run had more ranks than the " + std::to_string(shards) +
+                                " of these shards, copy those of the others, too");
     }
     if (found->second != parameter.shape)
       return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' has the shape " +
@@ -368,7 +368,7 @@ Status Planner::check_model() {
 }
 
 std::string Planner::why_missing(const std::string& parameter) const {
-  const ConfigKeys keys = by_config_json_ ? hf_keys_ : ConfigKeys::kOurs;
+  const ConfigKeys keys = by_config_json_ ? hf_keys_ : ConfigKeys::kTitan;
   if (parameter == recipe::kHeadName)
     return std::string("set ") +
            (by_config_json_ ? "tie_word_embeddings to true in config.json" : "model.tied_embeddings to true") +

@@ -4,12 +4,12 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
-#include "converters/dcp/beside.h"
+#include "converters/dcp/dcp_companions.h"
 #include "converters/dcp/dcp_planner.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/resume.h"
 #include "converters/fused_experts.h"
-#include "converters/hf/trained_alike.h"
+#include "converters/hf/training_settings.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -42,7 +42,7 @@ Result<std::optional<std::uint64_t>> stored_step(const DcpReader& source) {
 
 }  // namespace
 
-Result<std::vector<std::string>> Planner::unsaid_of_run() const {
+Result<std::vector<std::string>> Planner::missing_run_settings() const {
   if (slots_.empty()) return std::vector<std::string>{};
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
   const Result<Value> stored = source_.reader().value("dataloader.world_size");
@@ -76,7 +76,7 @@ void Planner::note_values() {
 Status Planner::take_alike() {
   if (!layout_.huggingface) return {};
   TITAN_ASSIGN_OR_RETURN(const std::string config, find_config(source_.reader().fs(), source_.path()));
-  const Status alike = take_trained_alike(source_.reader().fs(), config, plan_);
+  const Status alike = take_training_settings(source_.reader().fs(), config, plan_);
   return alike.ok() ? alike : alike.with_hint(kTensorsAlone);
 }
 
@@ -116,7 +116,7 @@ Status Planner::take_run() {
   plan_.train->accepted = ckpt::with_rows(curve_rows(config, run.world), plan_.config);
   plan_.config = plan_.train->accepted;
   TITAN_RETURN_IF_ERROR(take_alike());
-  if (layout_.huggingface) plan_.notes.push_back(said_alone(config));
+  if (layout_.huggingface) plan_.notes.push_back(uncompared_settings(config));
   note_average(config, plan_);
   plan_.notes.push_back(std::string("the data position cannot be translated") +
                         (layout_.huggingface ? "" : " (torchtitan's iterator is pickled)") +

@@ -35,9 +35,9 @@ Status Planner::split_fused() {
   for (const auto& [name, own] : slots_)
     if (is_fused_qkv(name)) fused.push_back(name);
   if (fused.empty()) return {};
-  const std::uint64_t head_dim = layout_.halves ? head_dim_
-                                 : model_       ? static_cast<std::uint64_t>(model_->head_dim)
-                                                : said_head_dim();
+  const std::uint64_t head_dim = layout_.rotate_half ? head_dim_
+                                 : model_            ? static_cast<std::uint64_t>(model_->head_dim)
+                                                     : said_head_dim();
   if (head_dim == 0 && options_.look && options_.whole_moments) {
     for (const std::string& name : fused) plan_.parameters.push_back({name, shape_of(slots_.at(name).begin()->second)});
     return {};

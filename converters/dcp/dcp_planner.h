@@ -65,7 +65,7 @@ class Planner {
   Status tie();
 
   // The settings that a run needs in addition to the model's and that neither checkpoint nor configuration has.
-  Result<std::vector<std::string>> unsaid_of_run() const;
+  Result<std::vector<std::string>> missing_run_settings() const;
   Status check_model();
 
   // The hint for a missing `parameter`: the value in the configuration that would make it not needed.
@@ -88,7 +88,7 @@ class Planner {
 
   // Adds notes about non-tensor values, except those that every torchtitan run has.
   void note_values();
-  // Takes training settings from a config.json (hf/trained_alike.h).
+  // Takes training settings from a config.json (hf/training_settings.h).
   Status take_alike();
   Status take_run();
 
@@ -101,7 +101,7 @@ class Planner {
   bool by_config_json_ = false;                    // the model comes from a config.json next to the files
   ConfigKeys hf_keys_ = ConfigKeys::kHuggingface;  // key style of that config.json
   std::uint64_t head_dim_ = 0;                     // set if rows are in rotate-half order
-  std::set<std::size_t> halves_;                   // tensors whose rows are in rotate-half order
+  std::set<std::size_t> rotate_half_;              // tensors whose rows are in rotate-half order
   bool newer_ = false;
   std::string optimizer_;  // the prefix before "state." in the optimizer's names
   std::map<std::string, Slot> parameters_;

@@ -37,10 +37,10 @@ struct TensorPart {
 };
 struct TensorItem {
   std::vector<std::string> path;
-  std::vector<TensorPart> parts;  // each part is cut into `turns` equal blocks; the parts' blocks alternate
+  std::vector<TensorPart> parts;  // each part is cut into `blocks` equal blocks; the parts' blocks alternate
   DType from, to;
   std::vector<std::uint64_t> shape;
-  std::uint64_t turns = 1;
+  std::uint64_t blocks = 1;
 };
 using OwnParts = std::map<std::string, std::uint32_t>;  // Titan's parameters, with their indices
 struct StepItem {
@@ -63,7 +63,7 @@ class DcpWriter final : public ForeignWriter {
   Status find_model(Fs& fs);
   Status note_flavor();
   Result<std::string> their_name(const std::string& name) const;
-  Status find_halves();
+  Status find_rotate_half_dim();
   Status add_parameters();
   Status add_parameter(std::uint32_t index, const std::string& name);
   Status add_tied_head(std::uint32_t embedding);
@@ -74,12 +74,12 @@ class DcpWriter final : public ForeignWriter {
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                       const Progress& progress, std::uint64_t& done);
 
-  const bool huggingface_;    // Hugging Face's names and row order
-  const bool newer_;          // torchtitan 0.3.0's names, and its fused moments
-  ckpt::Settings rows_;       // the checkpoint's settings, and model settings that only the configuration has
-  ModelDims model_;           // set if the rows describe it, and always for Hugging Face's names
-  std::uint64_t halves_ = 0;  // head_dim if rows are written in rotate-half order: with Hugging Face's names, and in
-                              // torchtitan's qwen3
+  const bool huggingface_;             // Hugging Face's names and row order
+  const bool newer_;                   // torchtitan 0.3.0's names, and its fused moments
+  ckpt::Settings rows_;                // the checkpoint's settings, and model settings that only the configuration has
+  ModelDims model_;                    // set if the rows describe it, and always for Hugging Face's names
+  std::uint64_t rotate_half_dim_ = 0;  // head_dim if rows are written in rotate-half order: with Hugging Face's names,
+                                       // and in torchtitan's qwen3
   std::string config_json_;
   std::optional<WrittenRun> run_;
   std::vector<WrittenParameter> written_;
@@ -105,14 +105,14 @@ void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) 
 // Plans one of Titan's tensors as the whole or a part of the directory's tensor `path`, and reports it.
 TensorPart DcpWriter::add_part(const ckpt::TensorRef& ref, const std::vector<std::string>& path, DType to) {
   const ckpt::ParameterMeta& meta = manifest_.parameters[ref.index].meta;
-  const bool moves = halves_ > 2 && recipe::has_head_rows(meta.name);
+  const bool moves = rotate_half_dim_ > 2 && recipe::has_head_rows(meta.name);
   report_.push_back({.from = manifest_.stored_name(ref),
                      .to = ckpt::joined(path, "."),
                      .from_dtype = manifest_.stored(ref)->dtype,
                      .to_dtype = to,
                      .shape = meta.shape,
                      .permuted = moves});
-  return {ref, moves ? halves_ : 0};
+  return {ref, moves ? rotate_half_dim_ : 0};
 }
 
 // Adds a parameter's optimizer state. `name`: its name in the directory; "" if its moments are part of a fused tensor.
@@ -151,7 +151,7 @@ Status DcpWriter::add_parameter(std::uint32_t index, const std::string& name) {
 
 // Adds the moments of queries, keys and values as one tensor with alternating rows (fused_qkv.h).
 Status DcpWriter::add_fused(const std::string& name, const OwnParts& own) {
-  const std::uint64_t head = halves_ != 0 ? halves_ : static_cast<std::uint64_t>(model_.head_dim);
+  const std::uint64_t head = rotate_half_dim_ != 0 ? rotate_half_dim_ : static_cast<std::uint64_t>(model_.head_dim);
   std::vector<std::uint32_t> indices;
   std::vector<ckpt::ParameterMeta> metas;
   for (const FusedPart& part : fused_parts(name, 1, 0)) {
@@ -169,7 +169,7 @@ Status DcpWriter::add_fused(const std::string& name, const OwnParts& own) {
   for (const ckpt::SlotTensor& slot : first.slots) {
     if (slot.name == ckpt::kEma) continue;
     const DType dtype = slot.tensor.dtype;
-    TensorItem item{{"optimizer", "state." + name + "." + slot.name}, {}, dtype, dtype, fused.shape, fused.turns};
+    TensorItem item{{"optimizer", "state." + name + "." + slot.name}, {}, dtype, dtype, fused.shape, fused.kv_heads};
     for (const std::uint32_t index : indices) {
       const ckpt::StoredTensor* stored = manifest_.stored({index, slot.name});
       if (stored == nullptr || stored->dtype != dtype)
@@ -197,7 +197,7 @@ Status DcpWriter::add_tied_head(std::uint32_t embedding) {
     add_slots(embedding, head);
     return {};
   }
-  if (!huggingface_ && halves_ == 0)
+  if (!huggingface_ && rotate_half_dim_ == 0)
     return ckpt::incompatible(source_.path() + ": embedding and head are tied, and torchtitan's llama3 knows no tying")
         .with_hint(
             "--untie writes the head as a tensor of its own; training on from that is not the same continuation");
@@ -270,25 +270,26 @@ Status DcpWriter::note_flavor() {
   return {};
 }
 
-// Sets `halves_` if rows of heads are written in rotate-half order: with Hugging Face's names, and in models with norms
-// of queries and keys (torchtitan's qwen3). Such a norm has one weight per row of a head.
-Status DcpWriter::find_halves() {
+// Sets `rotate_half_dim_` if rows of heads are written in rotate-half order: with Hugging Face's names, and in models
+// with norms of queries and keys (torchtitan's qwen3). Such a norm has one weight per row of a head.
+Status DcpWriter::find_rotate_half_dim() {
   if (huggingface_) {
-    halves_ = static_cast<std::uint64_t>(model_.head_dim);
+    rotate_half_dim_ = static_cast<std::uint64_t>(model_.head_dim);
     return {};
   }
   const ckpt::ParameterIndex by_name(manifest_);
   const auto norm = by_name.find(recipe::name_of(recipe::Part::kQueryNorm));
   if (!norm) return {};
   const std::vector<std::uint64_t>& size = manifest_.parameters[*norm].meta.shape;
-  halves_ = size.empty() ? 0 : size[0];
+  rotate_half_dim_ = size.empty() ? 0 : size[0];
   for (const ckpt::ParameterRecord& record : manifest_.parameters) {
     const ckpt::ParameterMeta& meta = record.meta;
     if (!recipe::has_head_rows(meta.name)) continue;
-    if (halves_ < 2 || halves_ % 2 != 0 || meta.shape.empty() || meta.shape[0] % halves_ != 0)
+    if (rotate_half_dim_ < 2 || rotate_half_dim_ % 2 != 0 || meta.shape.empty() ||
+        meta.shape[0] % rotate_half_dim_ != 0)
       return ckpt::incompatible(source_.path() + ": tensor '" + meta.name + "' has the shape " +
                                 ckpt::shape_text(meta.shape) + ", which makes no whole heads of " +
-                                std::to_string(halves_) + " rows");
+                                std::to_string(rotate_half_dim_) + " rows");
   }
   return {};
 }
@@ -315,7 +316,7 @@ Status DcpWriter::plan(Fs& fs) {
   }
   TITAN_ASSIGN_OR_RETURN(run_, find_written_run(source_, options_, skip_, rows_, notes_));
   TITAN_RETURN_IF_ERROR(huggingface_ ? find_model(fs) : note_flavor());
-  TITAN_RETURN_IF_ERROR(find_halves());
+  TITAN_RETURN_IF_ERROR(find_rotate_half_dim());
   return add_parameters();
 }
 
@@ -334,11 +335,11 @@ Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::ve
   }
   const std::uint64_t size = ckpt::dtype_size(item.to);
   std::vector<std::byte> raw;
-  const auto share = [&](std::size_t part, std::uint64_t turn, const PutBytes& put) -> Status {
+  const auto share = [&](std::size_t part, std::uint64_t block, const PutBytes& put) -> Status {
     OrderedReader& reader = readers[part];
     const std::string& name = manifest_.parameters[item.parts[part].ref.index].meta.name;
-    const std::uint64_t elements = reader.elements() / item.turns, end = (turn + 1) * elements;
-    for (std::uint64_t first = turn * elements; first < end; first += reader.stride()) {
+    const std::uint64_t elements = reader.elements() / item.blocks, end = (block + 1) * elements;
+    for (std::uint64_t first = block * elements; first < end; first += reader.stride()) {
       const std::uint64_t count = std::min(reader.stride(), end - first);
       TITAN_RETURN_IF_ERROR(put(count * size, [&](std::span<std::byte> out) -> Status {
         if (item.from == item.to) return reader.read(first, out);
@@ -353,8 +354,8 @@ Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::ve
     return {};
   };
   const TensorBytes stream = [&](const PutBytes& put) -> Status {
-    for (std::uint64_t turn = 0; turn < item.turns; ++turn)
-      for (std::size_t part = 0; part < readers.size(); ++part) TITAN_RETURN_IF_ERROR(share(part, turn, put));
+    for (std::uint64_t block = 0; block < item.blocks; ++block)
+      for (std::size_t part = 0; part < readers.size(); ++part) TITAN_RETURN_IF_ERROR(share(part, block, put));
     return {};
   };
   const std::string dtype(ckpt::dtype_name(item.to));

@@ -45,14 +45,14 @@ ckpt::Result<FusedShape> fused_shape(const std::string& path, const std::string&
                               name + "': the number of heads says which rows are whose")
         .with_hint("give --config FILE.toml with model.n_heads, or leave the optimizer out: --skip 'optimizer.*'");
   const auto rows = [&](std::size_t part) { return parts[part].shape.empty() ? 0 : parts[part].shape[0]; };
-  const std::uint64_t turns = rows(1) / head_dim;
-  FusedShape fused{parts[0].shape, turns};
+  const std::uint64_t kv_heads = rows(1) / head_dim;
+  FusedShape fused{parts[0].shape, kv_heads};
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    const std::uint64_t share = turns == 0 ? 0 : rows(part) / turns;
-    if (share == 0 || rows(part) != share * turns || share % head_dim != 0 || (part > 0 && share != head_dim))
+    const std::uint64_t share = kv_heads == 0 ? 0 : rows(part) / kv_heads;
+    if (share == 0 || rows(part) != share * kv_heads || share % head_dim != 0 || (part > 0 && share != head_dim))
       return ckpt::incompatible(path + ": tensor '" + parts[part].name + "' has the shape " +
                                 ckpt::shape_text(parts[part].shape) + ", which makes no whole heads of " +
-                                std::to_string(head_dim) + " rows for " + std::to_string(turns) + " heads of keys");
+                                std::to_string(head_dim) + " rows for " + std::to_string(kv_heads) + " heads of keys");
     if (part > 0) fused.shape[0] += rows(part);
   }
   return fused;

@@ -24,11 +24,11 @@ bool is_fused_qkv(const std::string& name);
 /// head; if it is 0, `blocks` are not set.
 std::vector<FusedPart> fused_parts(const std::string& name, std::uint64_t group, std::uint64_t head_dim);
 
-/// The shape of a fused tensor. Its rows are `turns` blocks, one per key head. Each block has rows of queries, then of
-/// keys, then of values.
+/// The shape of a fused tensor. Its rows are `kv_heads` blocks, one per key head. Each block has rows of queries, then
+/// of keys, then of values.
 struct FusedShape {
   std::vector<std::uint64_t> shape;
-  std::uint64_t turns = 0;
+  std::uint64_t kv_heads = 0;
 };
 /// The shape of the fused tensor `name` of `parts` (queries, keys and values), with heads of `head_dim` rows (0: not
 /// known). `path` names the checkpoint in messages. \error kIncompatible: the head size is not known, or rows are not a

@@ -2,7 +2,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
-#include "converters/dcp/beside.h"
+#include "converters/dcp/dcp_companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/model_agreement.h"

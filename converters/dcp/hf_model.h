@@ -20,7 +20,7 @@ struct HfModel {
 };
 
 /// Finds the model of the directory `path`. `shapes`: the shapes of its parameters, by Titan's names. Looks for a
-/// config.json where find_config() (beside.h) does. \error kCorrupt, kUnsupported: the config.json; kFailed
+/// config.json where find_config() (dcp_companions.h) does. \error kCorrupt, kUnsupported: the config.json; kFailed
 Result<HfModel> find_hf_model(Fs& fs, const std::string& path, const recipe::Shapes& shapes,
                               const ImportOptions& options);
 

@@ -53,7 +53,7 @@ ckpt::Result<Anchor> chosen(const std::string& path, const std::set<Anchor>& anc
 }
 
 // Hugging Face's name after `prefix`; nullopt if the name does not begin with it.
-std::optional<std::string> behind(std::string_view name, std::string_view prefix) {
+std::optional<std::string> after_prefix(std::string_view name, std::string_view prefix) {
   const std::string_view root = prefix.ends_with(kModel) ? prefix.substr(0, prefix.size() - kModel.size()) : prefix;
   if (name.starts_with(root) && name.substr(root.size()) == recipe::kHuggingfaceHead)
     return std::string(recipe::kHuggingfaceHead);
@@ -64,10 +64,10 @@ std::optional<std::string> behind(std::string_view name, std::string_view prefix
 
 void take_parameter(std::string_view name, const Layout& layout, std::string_view prefix, LayoutKey& key) {
   if (layout.huggingface) {
-    const std::optional<std::string> theirs = behind(name, prefix);
+    const std::optional<std::string> theirs = after_prefix(name, prefix);
     const auto mapped = theirs ? layout.names.ours(*theirs) : std::nullopt;
     key.parameter = mapped ? mapped->name : std::string(name);
-    key.halves = mapped && mapped->rows != Rows::kStay;
+    key.rotate_half = mapped && mapped->rows != Rows::kStay;
     key.derivable = theirs && huggingface_names().derivable(*theirs);
     return;
   }
@@ -75,7 +75,7 @@ void take_parameter(std::string_view name, const Layout& layout, std::string_vie
   const DcpKey plain = parse_key(rest);
   key.parameter = plain.kind == DcpKey::Kind::kParameter ? plain.parameter : std::string(rest);
   key.newer = plain.newer;
-  key.halves = layout.halves && recipe::has_head_rows(key.parameter);
+  key.rotate_half = layout.rotate_half && recipe::has_head_rows(key.parameter);
   key.derivable = torchtitan_names().derivable(rest);
 }
 

@@ -12,16 +12,16 @@ namespace titan::convert::dcp {
 
 /// The meaning of one name in a directory.
 struct LayoutKey : DcpKey {
-  bool halves = false;     ///< its rows are in rotate-half order (ckpt/model/rope_permutation.h)
-  bool derivable = false;  ///< its value follows from the configuration
+  bool rotate_half = false;  ///< its rows are in rotate-half order (ckpt/model/rope_permutation.h)
+  bool derivable = false;    ///< its value follows from the configuration
 };
 
 /// The naming scheme of a directory.
 struct Layout {
   bool huggingface = false;
-  bool halves = false;    ///< torchtitan's qwen3: torchtitan's names, but rows of heads in rotate-half order
-  std::string model;      ///< prefix before "layers." in names of parameters: "", "model.", "app.model.model."
-  std::string optimizer;  ///< the same prefix in names of optimizer state
+  bool rotate_half = false;  ///< torchtitan's qwen3: torchtitan's names, but rows of heads in rotate-half order
+  std::string model;         ///< prefix before "layers." in names of parameters: "", "model.", "app.model.model."
+  std::string optimizer;     ///< the same prefix in names of optimizer state
   NameTable names = huggingface_names();  ///< Hugging Face's names; of one family if that is known
 
   /// Parses `name`.

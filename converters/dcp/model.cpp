@@ -27,8 +27,8 @@ constexpr const char* kMasked[] = {
 // The error that names all missing settings at once, with flags to paste. torchtitan's own flavours have theta 500000
 // and scale RoPE; a user's flavour may differ, and the tensors do not show it. `further`: missing settings other than
 // the model's.
-Status not_said(const std::string& what, const std::optional<std::string>& given, bool qwen3,
-                std::vector<std::string> keys, const std::vector<std::string>& further) {
+Status missing_settings(const std::string& what, const std::optional<std::string>& given, bool qwen3,
+                        std::vector<std::string> keys, const std::vector<std::string>& further) {
   const std::string flavor = given.value_or("");
   const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return flavor == name; });
   const bool rope = std::ranges::any_of(keys, [](const std::string& key) { return key.starts_with("model.rope"); });
@@ -100,7 +100,7 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   if (model.n_heads == 0) unsaid.emplace_back(kHeads);
   if (!known && !given.model.rope_theta) unsaid.emplace_back(kTheta);
   if (!known && !scaling_given && !qwen3) unsaid.emplace_back(kScaling);
-  if (!unsaid.empty()) return not_said(what, config.model.flavor, qwen3, std::move(unsaid), further);
+  if (!unsaid.empty()) return missing_settings(what, config.model.flavor, qwen3, std::move(unsaid), further);
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
     return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) +
                               " key rows do not make whole heads when model.n_heads is " +

@@ -44,7 +44,7 @@ Status check_part(ckpt::Fs& fs, const std::string& path, const std::string& part
 }
 
 /// The digits N in the name "<prefix>N"; "" for other names.
-std::string number_behind(std::string_view prefix, const std::string& name) {
+std::string number_after(std::string_view prefix, const std::string& name) {
   if (!name.starts_with(prefix) || name.size() == prefix.size()) return "";
   const std::string number = name.substr(prefix.size());
   return number.find_first_not_of("0123456789") == std::string::npos ? number : "";
@@ -93,15 +93,15 @@ Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path) {
   for (const ckpt::DirEntry& entry : entries)
     for (const auto& [prefix, names] :
          {std::pair(kModelPrefix, &further.models), std::pair(kOptimizerPrefix, &further.optimizers)})
-      if (const std::string number = number_behind(prefix, entry.name); !number.empty() && number != "0")
+      if (const std::string number = number_after(prefix, entry.name); !number.empty() && number != "0")
         names->push_back(entry.name);
   std::ranges::sort(further.models);
   std::ranges::sort(further.optimizers);
   return further;
 }
 
-Result<std::string> note_of_optimizer_beside(ckpt::Fs& fs, const std::string& path) {
-  const std::string number = number_behind(kModelPrefix, ckpt::base_name(path));
+Result<std::string> sibling_optimizer_note(ckpt::Fs& fs, const std::string& path) {
+  const std::string number = number_after(kModelPrefix, ckpt::base_name(path));
   if (number.empty()) return std::string();
   const std::string optimizer = ckpt::join_path(ckpt::parent_path(path), std::string(kOptimizerPrefix) + number);
   TITAN_ASSIGN_OR_RETURN(const bool whole, is_directory_of_dcp(fs, optimizer));

@@ -24,7 +24,7 @@ struct FurtherParts {
 Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path);
 /// If `path` is the model's directory of such a checkpoint: the note about the optimizer's directory next to it; else
 /// "". \error kFailed
-Result<std::string> note_of_optimizer_beside(ckpt::Fs& fs, const std::string& path);
+Result<std::string> sibling_optimizer_note(ckpt::Fs& fs, const std::string& path);
 
 /// The metadata of a whole checkpoint, joined from that of its parts (path and metadata of each). If a name occurs
 /// twice, the first part's entry is kept.

@@ -108,7 +108,7 @@ std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world) {
   return global > 0 ? global : static_cast<std::uint64_t>(config.training.local_batch_size) * world;
 }
 
-std::string said_alone(const recipe::Config& config) {
+std::string uncompared_settings(const recipe::Config& config) {
   std::string list;
   for (const char* key : {"training.max_norm", "training.mixed_precision_param"})
     list += (list.empty() ? "" : ", ") + std::string(key) + " = " +
@@ -123,7 +123,7 @@ void note_average(const recipe::Config& config, ImportPlan& plan) {
                        std::to_string(plan.step));
 }
 
-bool says_run(const Settings& rows) {
+bool has_run_settings(const Settings& rows) {
   return std::ranges::any_of(rows, [](const auto& row) {
     return row.second != ckpt::kNotSet && (row.first.starts_with("optimizer.") ||
                                            row.first.starts_with("lr_scheduler.") || row.first == "training.steps");

@@ -33,12 +33,12 @@ ckpt::Result<std::uint64_t> world_of(const recipe::Config& config);
 /// Sequences per step on `world` ranks that read different data.
 std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world);
 /// A note with the settings of `config` that no file of a trainer has, so that they cannot be compared.
-std::string said_alone(const recipe::Config& config);
+std::string uncompared_settings(const recipe::Config& config);
 /// Adds the note that the EMA of the parameters, if `config` asks for one, begins at this step: no trainer's files
 /// contain one.
 void note_average(const recipe::Config& config, ImportPlan& plan);
 /// Whether a configuration has any settings of a run, in addition to the model's.
-bool says_run(const ckpt::Settings& rows);
+bool has_run_settings(const ckpt::Settings& rows);
 
 /// The learning rate that a torchtitan checkpoint of `step` stores: that of the next step, even after the last one.
 double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);

@@ -8,7 +8,7 @@
 #include "converters/deepspeed/zero.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
-#include "converters/hf/trained_alike.h"
+#include "converters/hf/training_settings.h"
 #include "converters/run_names.h"
 #include "converters/widen.h"
 
@@ -75,7 +75,7 @@ class Checkpoint final : public TrainedSource {
     facts.lr_of_step = true;
     facts.skipped = content_.skipped;
     TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
-    const Status alike = take_trained_alike(fs_, ckpt::join_path(config, kHfConfig), plan);
+    const Status alike = take_training_settings(fs_, ckpt::join_path(config, kHfConfig), plan);
     if (!alike.ok()) return alike.with_hint(kModelAlone);
     return plan;
   }
@@ -84,12 +84,12 @@ class Checkpoint final : public TrainedSource {
   // Corrects a note of the model's plan. It says that all run state next to config.json is ignored, but DeepSpeed's
   // steps are read.
   void note_training_state(const std::string& config, ImportPlan& plan) const {
-    std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kLeftBehind); });
+    std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kNotCopied); });
     const auto entries = fs_.list(config);
     if (!entries.ok() || path() != config) return;
     std::vector<std::string> names = training_state(*entries);
     std::erase_if(names, [](const std::string& name) { return name.starts_with(kStep); });
-    if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
+    if (!names.empty()) plan.notes.push_back(kNotCopied + listed(names) + ": " + kStateOfRun);
   }
 
   // The folder of config.json: the step's own folder, or one or two levels above it (transformers' Trainer,

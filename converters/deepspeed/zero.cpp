@@ -71,7 +71,7 @@ class ZeroReader {
     for (const auto& [rank, path] : files.ranks) TITAN_RETURN_IF_ERROR(read_rank(rank, path));
     TITAN_RETURN_IF_ERROR(stage_ == 3 ? assemble_stage_3() : assemble());
     TITAN_RETURN_IF_ERROR(compare_with_model(out_.states, model.file, true, kOtherOrder, files_));
-    if (stage_ == 3 && !told_)
+    if (stage_ == 3 && !ranks_recorded_)
       out_.notes.push_back(
           "the order of the ranks is taken from the names of their files: they were not saved under those names, and "
           "of stage 3 nothing else in them says whose they are");
@@ -125,7 +125,7 @@ class ZeroReader {
     if (saved && *saved != rank_of_name)
       return corrupt(path + " was saved as " + file.saved_as() + ": one rank's file is in another's place")
           .with_hint("give each file the name that it was saved under");
-    told_ = told_ && saved;
+    ranks_recorded_ = ranks_recorded_ && saved;
     const std::uint32_t number = files_.add_archive(path);
     TITAN_ASSIGN_OR_RETURN(const NodeId state, file.at(pickle.root(), "optimizer_state_dict"));
     const std::optional<std::int64_t> stage = stage_of(pickle, pickle.find(state, "zero_stage"));
@@ -266,7 +266,7 @@ class ZeroReader {
   const std::string folder_;
   PieceFiles& files_;
   std::int64_t stage_ = 0;
-  bool told_ = true;  // every file read so far records its rank
+  bool ranks_recorded_ = true;  // every file read so far records its rank
   std::vector<Shapes> shapes_;
   std::vector<std::vector<std::array<Flat, kFieldCount>>> ranks_;        // by rank and group
   std::vector<std::pair<std::uint32_t, std::uint64_t>> crcs_;            // CRC and elements of each vector of this rank

@@ -181,7 +181,7 @@ Result<ImportPlan> GgufCheckpoint::plan(const ImportOptions& options) const {
   if (options.config && !options.look)
     TITAN_RETURN_IF_ERROR(
         agreed_rows(path_, recipe::model_rows(model.dims), *options.config, options.comparison).status());
-  const ModelLayout layout{gguf_tensor_names(), kGgufHead, "the file", ConfigKeys::kGguf, model.our_rows};
+  const ModelLayout layout{gguf_tensor_names(), kGgufHead, "the file", ConfigKeys::kGguf, model.interleaved_rows};
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(*this, model.dims, layout, options));
   note_what_stays(plan);
   add_made_config(model.dims, text_settings(), plan);

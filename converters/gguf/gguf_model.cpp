@@ -69,7 +69,7 @@ class Metadata {
                                "', expected llama, qwen2 or qwen3");
     prefix_ = *architecture + ".";
     GgufModel model;
-    model.our_rows = *architecture == kLlama;
+    model.interleaved_rows = *architecture == kLlama;
     TITAN_RETURN_IF_ERROR(sizes(model.dims));
     TITAN_RETURN_IF_ERROR(numbers(model.dims));
     TITAN_RETURN_IF_ERROR(refuse_others());
@@ -166,7 +166,7 @@ class Metadata {
   // Finds the scaling parameters of a table of factors, which does not record them: tries the common ones.
   Status llama3(ModelDims& dims) const {
     std::vector<RopeScaling> candidates{{8, 1, 4, 8192}, {32, 1, 4, 8192}};
-    if (const auto own = header_.text(kGgufOurRope))
+    if (const auto own = header_.text(kGgufTitanRope))
       if (const auto parsed = recipe::read_rope_scaling(*own);
           parsed && parsed->kind == RopeScaling::Kind::kLlama3 && recipe::is_sound(*parsed))
         candidates.insert(candidates.begin(), *parsed);

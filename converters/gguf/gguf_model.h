@@ -15,12 +15,12 @@ inline constexpr const char* kGgufHead = recipe::kHeadName.data();  // llama.cpp
 inline constexpr const char* kGgufRope = "rope_freqs.weight";
 /// Titan's own metadata key, with the text of model.rope_scaling. The table rope_freqs.weight alone does not determine
 /// it.
-inline constexpr const char* kGgufOurRope = "titan.rope_scaling";
+inline constexpr const char* kGgufTitanRope = "titan.rope_scaling";
 
 /// The model in a file.
 struct GgufModel {
   recipe::ModelDims dims;
-  bool our_rows = false;  ///< rows of queries and keys are in Titan's interleaved order
+  bool interleaved_rows = false;  ///< rows of queries and keys are in Titan's interleaved order
 };
 
 /// llama.cpp's name of the architecture with the parts of `model`; nullopt if there is none. In files of architecture

@@ -78,8 +78,8 @@ Status GgufWriter::add(std::uint32_t parameter) {
   const std::string& name = manifest_.parameters[parameter].meta.name;
   const std::optional<MappedName> mapped = gguf_tensor_names().theirs(name);
   if (!mapped || (model_.tied && name == recipe::kHeadName)) return no_place(name);
-  const bool halves = architecture_ != "llama" && mapped->rows != Rows::kStay && model_.head_dim != 2;
-  TITAN_RETURN_IF_ERROR(add_item(parameter, mapped->name, halves ? model_.head_dim : 0));
+  const bool rotate_half = architecture_ != "llama" && mapped->rows != Rows::kStay && model_.head_dim != 2;
+  TITAN_RETURN_IF_ERROR(add_item(parameter, mapped->name, rotate_half ? model_.head_dim : 0));
   if (!model_.tied || name != recipe::kEmbeddingName) return {};
   if (options_.untie) return add_item(parameter, kGgufHead, 0);
   report_tied_head();
@@ -179,7 +179,7 @@ Status GgufWriter::describe(Fs& fs) {
   head_.put_f32(prefix + "rope.freq_base", model_.rope_theta);
   head_.put_u32(prefix + "rope.dimension_count", size(model_.head_dim));
   head_.put_u32(prefix + "vocab_size", size(model_.vocab_size));
-  if (model_.rope_scaling) head_.put_text(kGgufOurRope, recipe::rope_scaling_text(*model_.rope_scaling));
+  if (model_.rope_scaling) head_.put_text(kGgufTitanRope, recipe::rope_scaling_text(*model_.rope_scaling));
   head_.put_text("tokenizer.ggml.model", "none");
   return {};
 }

@@ -44,7 +44,7 @@ Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::strin
   if (model.status().code != ckpt::Code::kNotFound) return model.status();
   if (options.config) {
     const Result<ModelDims> given = recipe::dims_from_rows("the configuration", *options.config);
-    if (given.ok()) return ReadModel{*given, ConfigKeys::kOurs};
+    if (given.ok()) return ReadModel{*given, ConfigKeys::kTitan};
     if (!options.look) return given.status();
   }
   return ckpt::incompatible(folder + " has no " + kHfConfig +
@@ -141,8 +141,8 @@ class Planner {
     } else if (const MappedName mapped = our_name(item); mapped.name.empty()) {
       leave_over(item.source);
     } else if (const auto [other, first] = ours_.emplace(mapped.name, Entry{&item, mapped.rows}); !first) {
-      return two_stand_for(source_.path(), mapped.name, tensors_[other->second.item->source].name,
-                           tensors_[item.source].name);
+      return duplicate_mapping(source_.path(), mapped.name, tensors_[other->second.item->source].name,
+                               tensors_[item.source].name);
     }
     return {};
   }
@@ -152,9 +152,9 @@ class Planner {
     const std::string& name = item.name;
     MappedName mapped = layout_.names.ours(name).value_or(MappedName{});
     if (mapped.name.empty() && name != tensors_[item.source].name && layout_.names.theirs(name)) mapped.name = name;
-    if (layout_.our_rows) mapped.rows = Rows::kStay;
+    if (layout_.interleaved_rows) mapped.rows = Rows::kStay;
     if (options_.rules.rows && recipe::has_head_rows(mapped.name))
-      mapped.rows = options_.rules.rows == recipe::HeadRows::kHalves ? Rows::kQuery : Rows::kStay;
+      mapped.rows = options_.rules.rows == recipe::HeadRows::kRotateHalf ? Rows::kQuery : Rows::kStay;
     return mapped;
   }
 
@@ -224,7 +224,7 @@ class Planner {
     std::vector<std::string> names;
     for (const std::size_t i : left_over_) names.push_back(tensors_[i].name);
     TITAN_RETURN_IF_ERROR(complain("no place in the model for", names,
-                                   plan_.tensors.empty() ? strangers()
+                                   plan_.tensors.empty() ? unknown_names_hint()
                                    : layers.empty()      ? "leave them out with " + skip_flags(names, all)
                                                          : layers));
     return complain("missing", missing_,
@@ -238,14 +238,14 @@ class Planner {
   std::string tie_hint(bool tied) const {
     if (layout_.keys == ConfigKeys::kGguf)
       return tied ? "the model cannot be had without them" : "leave one of them out with --skip";
-    const bool ours = layout_.keys == ConfigKeys::kOurs;
+    const bool ours = layout_.keys == ConfigKeys::kTitan;
     return std::string("set ") + (ours ? "model.tied_embeddings" : layout_.tied) + " to " + (tied ? "true" : "false") +
            " in " + (ours ? "the configuration" : layout_.file) +
            (tied ? " if the head is the embedding" : " if they are two tensors");
   }
 
   // The hint if no tensor name is known. The usual hint, to skip unknown tensors, would leave nothing.
-  std::string strangers() const {
+  std::string unknown_names_hint() const {
     const char* whose = layout_.keys == ConfigKeys::kMistral ? "Mistral's"
                         : layout_.keys == ConfigKeys::kGguf  ? "llama.cpp's"
                                                              : "Hugging Face's";
@@ -322,7 +322,7 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
     // Notes run state that is not read, because a user may want to resume from it.
     if (const std::vector<std::string> names = training_state(entries); !names.empty())
-      plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun + "; the weights alone are taken");
+      plan.notes.push_back(kNotCopied + listed(names) + ": " + kStateOfRun + "; the weights alone are taken");
   }
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
   return plan;

@@ -16,10 +16,10 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
 
 /// How a program stores a model.
 struct ModelLayout {
-  const NameTable& names;  ///< the program's tensor names
-  std::string tied, file;  ///< the key that ties head and embedding, and the file that has it; for messages
-  ConfigKeys keys;         ///< the program's configuration keys; for messages
-  bool our_rows = false;   ///< rows of heads are in Titan's order, even if `names` has another
+  const NameTable& names;         ///< the program's tensor names
+  std::string tied, file;         ///< the key that ties head and embedding, and the file that has it; for messages
+  ConfigKeys keys;                ///< the program's configuration keys; for messages
+  bool interleaved_rows = false;  ///< rows of heads are in Titan's order, even if `names` has another
 };
 /// Plans the import of `source`, which must be a whole `model` without an optimizer. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,

@@ -46,9 +46,9 @@ class Checkpoint final : public ForeignCheckpoint {
   Result<ImportPlan> plan(const ImportOptions& asked) const override {
     ImportOptions options = asked;
     const bool skipped = forget_state(options);
-    if (options.config && !options.look && !skipped && dcp::says_run(*options.config))
+    if (options.config && !options.look && !skipped && dcp::has_run_settings(*options.config))
       TITAN_RETURN_IF_ERROR(common_.why_optimizer);
-    if (!common_.arguments && !options.config && options.look) return as_it_lies();
+    if (!common_.arguments && !options.config && options.look) return unmapped_plan();
     const RuledNames ruled = rule_names(tensors_, options);
     const std::uint64_t rows = vocabulary(ruled.names);
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(options, rows));
@@ -137,7 +137,7 @@ class Checkpoint final : public ForeignCheckpoint {
   }
 
   // The plan to inspect a checkpoint that has no arguments: the model's tensors as stored.
-  ImportPlan as_it_lies() const {
+  ImportPlan unmapped_plan() const {
     ImportPlan plan;
     plan.step = common_.step.value_or(0);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {

@@ -49,8 +49,8 @@ Status PartsView::add(std::size_t raw, const StateName& name, const recipe::Mode
   if (parts.empty()) parts.push_back({std::string(name.name), stored.shape, {}});
   for (Part& part : parts) {
     if (const auto at = raw_of_.emplace(part.name, raw).first; name.slot.empty() && at->second != raw)
-      return two_stand_for(path(), part.name, std::string(split_state(raw_->tensors()[at->second].name).name),
-                           std::string(split_state(stored.name).name));
+      return duplicate_mapping(path(), part.name, std::string(split_state(raw_->tensors()[at->second].name).name),
+                               std::string(split_state(stored.name).name));
     const std::string full = name.slot.empty() ? part.name : kStatePrefix + part.name + "." + std::string(name.slot);
     tensors_.push_back({full, stored.dtype, std::move(part.shape)});
     places_.push_back({raw, part.blocks});
@@ -96,7 +96,7 @@ TrainedParts::TrainedParts(Fs& fs, const PartsView& parts, const CommonState& co
 Result<ImportPlan> TrainedParts::plan_model(const ImportOptions& options, const recipe::ModelDims& model) const {
   const bool interleaved = common_.arguments && common_.arguments->interleaved;
   const ModelLayout layout{huggingface_names(), "untie_embeddings_and_output_weights", "the run's arguments",
-                           ConfigKeys::kOurs, interleaved};
+                           ConfigKeys::kTitan, interleaved};
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(*model_view(), model, layout, of_model(options)));
   if (common_.arguments) add_made_config(model, common_.arguments->texts, plan);
   plan.step = common_.step.value_or(0);
@@ -116,7 +116,7 @@ Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& pl
       return ckpt::corrupt(path() + ": '" + stored.name + "' has the shape " + ckpt::shape_text(stored.shape) +
                            ", the weights have " + ckpt::shape_text(plan.parameters[tensor.ref.index].shape));
   if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
-  if (!options.config || options.look || !dcp::says_run(*options.config)) return {};
+  if (!options.config || options.look || !dcp::has_run_settings(*options.config)) return {};
   if (!common_.optimizer)
     return ckpt::incompatible(path() + " has moments of an optimizer, but does not say its settings")
         .with_hint(kModelAlone);

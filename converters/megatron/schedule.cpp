@@ -36,7 +36,7 @@ std::optional<PhaseKind> kind_of(const std::string& style) {
 }
 
 // The first whole step after `at`, at least 1.
-std::uint64_t first_behind(double at) { return at < 1 ? 1 : static_cast<std::uint64_t>(std::floor(at)) + 1; }
+std::uint64_t first_step_after(double at) { return at < 1 ? 1 : static_cast<std::uint64_t>(std::floor(at)) + 1; }
 
 // The schedule as configuration keys, in the form of flags.
 std::string keys_of(const Scheduler& scheduler, const InSteps& steps) {
@@ -75,12 +75,12 @@ ckpt::Result<std::vector<LrPhase>> phases_of(const std::string& what, const Sche
                               " samples and a decay up to " + ckpt::toml_float(scheduler.decay) +
                               ", which make no curve");
   std::vector<LrPhase> phases;
-  const std::uint64_t full = warmup > 0 ? first_behind(origin + warmup) : 1;
+  const std::uint64_t full = warmup > 0 ? first_step_after(origin + warmup) : 1;
   if (full > 1) phases.push_back({1, PhaseKind::kLinear, scheduler.init_lr, scheduler.max_lr, origin, warmup});
   if (constant || wsd)
     phases.push_back({full, PhaseKind::kConstant, scheduler.max_lr, scheduler.max_lr, static_cast<double>(full), 0});
   if (!constant)
-    phases.push_back({wsd ? first_behind(from) : full, *kind, scheduler.max_lr, scheduler.min_lr, from, length});
+    phases.push_back({wsd ? first_step_after(from) : full, *kind, scheduler.max_lr, scheduler.min_lr, from, length});
   return phases;
 }
 

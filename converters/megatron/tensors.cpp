@@ -122,16 +122,16 @@ Result<std::vector<Part>> parts_of(const std::string& path, const std::string& n
   const auto head = static_cast<std::uint64_t>(model.head_dim), inner = static_cast<std::uint64_t>(model.ffn_dim),
              groups = static_cast<std::uint64_t>(model.n_kv_heads),
              queries = static_cast<std::uint64_t>(model.n_heads / model.n_kv_heads) * head;
-  // The rows are `turns` equal blocks (one per group of heads, or one), and each part has a share of the rows of every
+  // The rows are `blocks` equal blocks (one per group of heads, or one), and each part has a share of the rows of every
   // block.
   std::vector<Part> out;
-  std::uint64_t period = 0, turns = 1;
+  std::uint64_t period = 0, blocks = 1;
   const auto add = [&](recipe::Part part, std::uint64_t rows) {
     out.push_back({theirs(part, layer), shape, {rows, 0, period}});
     period += rows;
   };
   if (bias || rest == "self_attention.linear_qkv.weight") {
-    turns = groups;
+    blocks = groups;
     add(bias ? recipe::Part::kQueryBias : recipe::Part::kQuery, queries);
     add(bias ? recipe::Part::kKeyBias : recipe::Part::kKey, head);
     add(bias ? recipe::Part::kValueBias : recipe::Part::kValue, head);
@@ -141,12 +141,12 @@ Result<std::vector<Part>> parts_of(const std::string& path, const std::string& n
   } else {
     return out;
   }
-  if (shape.empty() || shape[0] != period * turns)
+  if (shape.empty() || shape[0] != period * blocks)
     return ckpt::incompatible(path + ": '" + name + "' has " + std::to_string(shape.empty() ? 0 : shape[0]) +
-                              " rows, its model makes it " + std::to_string(period * turns))
+                              " rows, its model makes it " + std::to_string(period * blocks))
         .with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and model.ffn_dim those of the run?");
   for (Part& part : out) {
-    part.shape[0] = part.blocks.rows * turns;
+    part.shape[0] = part.blocks.rows * blocks;
     part.blocks.period = period;
   }
   return out;

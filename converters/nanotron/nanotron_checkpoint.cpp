@@ -196,7 +196,7 @@ Result<ImportPlan> Checkpoint::plan_of_parts(const ImportOptions& asked) const {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(position_.dp, 1), UINT32_MAX));
   plan.notes.push_back("nanotron's fused projections are taken apart, under Hugging Face's names");
   if (masters_) note_masters(unmastered_, plan);
-  if (!masters_ && !optimizer_.ranks_said)
+  if (!masters_ && !optimizer_.ranks_recorded)
     plan.notes.push_back(
         "which rank's an optimizer file is, is taken from its name: it was not saved under that, and without float32 "
         "masters nothing else in it says so");

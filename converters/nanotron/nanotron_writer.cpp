@@ -38,7 +38,7 @@ struct Target {
   recipe::Part part;
   const char* theirs;  // the folder; nullptr: made from Hugging Face's name
   std::size_t place;
-  bool turns;  // rows are reordered to rotate-half order
+  bool rotate_half;  // rows are reordered to rotate-half order
 };
 using recipe::Part;
 constexpr Target kTargets[] = {{Part::kEmbedding, "token_position_embeddings/pp_block/token_embedding", 0, false},
@@ -136,7 +136,7 @@ Status Writer::add(std::uint32_t parameter) {
   if (!placed) return no_place(name);
   Fused& fused = fused_[placed->folder + "." + placed->suffix];
   const std::uint64_t head_dim =
-      placed->target->turns && model_.head_dim > 2 ? static_cast<std::uint64_t>(model_.head_dim) : 0;
+      placed->target->rotate_half && model_.head_dim > 2 ? static_cast<std::uint64_t>(model_.head_dim) : 0;
   if (fused.parameters.size() != placed->target->place || (!fused.parameters.empty() && fused.from != from))
     return ckpt::incompatible(source_.path() + ": '" + name +
                               "' is fused with others in nanotron, of which some are missing or of another type");

@@ -98,7 +98,7 @@ class OptimizerReader {
     if (named && *named != rank)
       return corrupt(path + " was saved as " + saved + ": one rank's file is in another's place")
           .with_hint("give each file the name that it was saved under");
-    out_.ranks_said = out_.ranks_said && named;
+    out_.ranks_recorded = out_.ranks_recorded && named;
     TITAN_ASSIGN_OR_RETURN(const NodeId names, file.at(pickle.root(), "names"));
     TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(pickle.root(), "state"));
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(pickle.root(), "param_groups"));

@@ -22,7 +22,7 @@ struct ParameterState {
 struct Optimizer {
   std::map<std::string, ParameterState> states;  ///< by name of the parameter
   std::map<std::string, GroupValues> groups;     ///< by name of the parameter
-  bool ranks_said = true;                        ///< every file records its rank
+  bool ranks_recorded = true;                    ///< every file records its rank
 };
 
 /// Reads the optimizer in `folder`; empty if `folder` does not exist. \error kCorrupt (a name without a parameter,

@@ -41,7 +41,7 @@ class Applier {
         patch_(std::move(patch)),
         base_(base),
         slots_(patch_threads(options.threads)),
-        memory_(ckpt::kScanAlignment + slots_.size() * ckpt::kMostPiece) {}
+        memory_(ckpt::kScanAlignment + slots_.size() * ckpt::kMaxDifferencePiece) {}
   Result<ApplyReport> run();
 
  private:

@@ -81,7 +81,7 @@ void OurContents::add_tensor(const ckpt::TensorRef& ref) {
   const std::uint64_t size = ckpt::dtype_size(stored.dtype);
   // A piece is whole leaves, because a leaf is read completely for its digest. Leaves larger than a piece may be are
   // divided.
-  const std::uint64_t bytes = grid.leaf_elements * size, leaf = bytes > ckpt::kMostPiece ? kPatchPiece : bytes;
+  const std::uint64_t bytes = grid.leaf_elements * size, leaf = bytes > ckpt::kMaxDifferencePiece ? kPatchPiece : bytes;
   const auto number = static_cast<std::uint32_t>(tensors_.size());
   tensors_.push_back({std::string(ref.slot.empty() ? ckpt::kModel : ckpt::kOptimizer) + "/" + manifest.stored_name(ref),
                       stored.dtype, grid.elements * size, std::max<std::uint64_t>(kPatchPiece / leaf, 1) * leaf});

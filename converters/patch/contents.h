@@ -63,7 +63,9 @@ class Contents {
   /// The id in the manifest of a Titan checkpoint. Empty for others: content_id() computes it.
   virtual std::optional<ckpt::Digest> id() const { return {}; }
   /// Memory for one piece, rounded up at both ends to whole blocks of the store.
-  static ckpt::AlignedBuffer piece_memory() { return ckpt::AlignedBuffer(ckpt::kMostPiece + 2 * ckpt::kScanAlignment); }
+  static ckpt::AlignedBuffer piece_memory() {
+    return ckpt::AlignedBuffer(ckpt::kMaxDifferencePiece + 2 * ckpt::kScanAlignment);
+  }
   /// Reads `bytes` bytes of a tensor from byte `first` on into `memory` and returns them: whole elements, at most a
   /// piece. \error kCorrupt (a digest, in Titan checkpoints), kFailed
   virtual Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,

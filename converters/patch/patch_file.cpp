@@ -187,7 +187,7 @@ Result<PatchRecord> PatchReader::next(std::vector<std::byte>& stored) {
   record.stored = static_cast<std::uint32_t>(get_le(fields, 20, 4));
   record.digest = digest_at(fields, 24);
   const bool known = record.tensor == kNoTensor || record.tensor < head_.tensors.size();
-  if (record.raw == 0 || record.raw > ckpt::kMostPiece || record.stored > record.raw + 1 ||
+  if (record.raw == 0 || record.raw > ckpt::kMaxDifferencePiece || record.stored > record.raw + 1 ||
       record.stored > end_ - at_ - kPatchRecord || !known)
     return damaged("a record does not fit");
   stored.resize(record.stored);

@@ -33,7 +33,7 @@ struct PatchRecord {
       kNoTensor;  ///< the base tensor that the bytes are coded against: an index into PatchHead::tensors
   std::uint32_t element_size = 1;
   std::uint64_t first = 0;   ///< first byte within that tensor
-  std::uint32_t raw = 0;     ///< bytes of the target, at most ckpt::kMostPiece
+  std::uint32_t raw = 0;     ///< bytes of the target, at most ckpt::kMaxDifferencePiece
   std::uint32_t stored = 0;  ///< bytes of the encoded difference, which follow the record
   ckpt::Digest digest;       ///< digest of the target's bytes
   bool operator==(const PatchRecord&) const = default;

@@ -110,9 +110,9 @@ class PartReader {
       if (!pickle_.is(dim, NodeKind::kInt) || pickle_.integer(dim) < 0 ||
           static_cast<std::uint64_t>(pickle_.integer(dim)) >= part_.shape.size())
         return wrong();
-      part_.kind = RankPart::Kind::kInTurn;
+      part_.kind = RankPart::Kind::kByRank;
       part_.cut = static_cast<std::size_t>(pickle_.integer(dim));
-      if (place && place->size() == pickle_.size(placements)) part_.turn = place->back();
+      if (place && place->size() == pickle_.size(placements)) part_.place = place->back();
     }
     return part_;
   }
@@ -173,12 +173,12 @@ class Joiner {
   Result<bool> take(std::uint32_t file, const RankPart& part) {
     if (part.kind == RankPart::Kind::kNone) return true;
     std::vector<std::uint64_t> offsets(out_.shape.size(), 0), expected = out_.shape;
-    if (part.kind == RankPart::Kind::kInTurn) {
+    if (part.kind == RankPart::Kind::kByRank) {
       if (reached_ == out_.shape[part.cut]) return false;
-      if (part.turn && *part.turn != turn_)
-        return corrupt(out_.name + ": the file of rank " + std::to_string(turn_) + " holds the part of rank " +
-                       std::to_string(*part.turn) + ": one rank's file is in another's place");
-      ++turn_;
+      if (part.place && *part.place != place_)
+        return corrupt(out_.name + ": the file of rank " + std::to_string(place_) + " holds the part of rank " +
+                       std::to_string(*part.place) + ": one rank's file is in another's place");
+      ++place_;
       offsets[part.cut] = reached_;
       const std::uint64_t rows = part.cut < part.stored.shape.size() ? part.stored.shape[part.cut] : 0;
       expected[part.cut] = rows;
@@ -211,7 +211,7 @@ class Joiner {
   const RankParts& parts_;
   std::string dtype_;
   std::uint64_t reached_ = 0;  // end of the parts taken so far, along the sharded dimension
-  std::uint64_t turn_ = 0;     // number of parts taken so far
+  std::uint64_t place_ = 0;    // number of parts taken so far
   PiecedTensor out_;
 };
 

@@ -14,7 +14,7 @@ namespace titan::convert {
 struct RankPart {
   enum class Kind : std::uint8_t {
     kWhole,   ///< the file has the whole tensor
-    kInTurn,  ///< sharded along dimension `cut`: parts follow each other in the order of ranks
+    kByRank,  ///< sharded along dimension `cut`: parts follow each other in the order of ranks
     kPlaced,  ///< the part is a box that begins at `offsets`
     kNone,    ///< the file has no part of the tensor
   };
@@ -22,7 +22,7 @@ struct RankPart {
   StoredTensor stored;               ///< location of the stored elements
   std::vector<std::uint64_t> shape;  ///< of the whole tensor
   std::size_t cut = 0;
-  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part among the parts, if the mesh records it
+  std::optional<std::uint64_t> place;  ///< kByRank: the number of this part among the parts, if the mesh records it
   std::vector<std::uint64_t> offsets;
 };
 

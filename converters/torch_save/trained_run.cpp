@@ -219,7 +219,7 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   plan.train->tokens = facts.samples.value_or(step * batch) * length;
   plan.train->accepted = ckpt::with_rows(dcp::curve_rows(config, ranks), plan.config);
   plan.config = plan.train->accepted;
-  if (!facts.clip) plan.notes.push_back(dcp::said_alone(config));
+  if (!facts.clip) plan.notes.push_back(dcp::uncompared_settings(config));
   dcp::note_average(config, plan);
   plan.notes.push_back(
       "the data position cannot be translated: it is absent, the first run needs --allow training.dataset and begins "

@@ -133,7 +133,7 @@ void TrainedSource::set_why(Status status) {
 }
 
 bool TrainedSource::asks_for_run(const ImportOptions& options) const {
-  const bool asked = options.config && !options.look && dcp::says_run(*options.config);
+  const bool asked = options.config && !options.look && dcp::has_run_settings(*options.config);
   return asked && (why_.ok() || !skips_optimizer(options));
 }
 

@@ -7,7 +7,7 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
-#include "converters/hf/trained_alike.h"
+#include "converters/hf/training_settings.h"
 #include "converters/json_file.h"
 #include "converters/name_table.h"
 #include "converters/other_programs.h"
@@ -21,7 +21,7 @@ constexpr std::uint64_t kMaxTrainerState = std::uint64_t{256} << 20;
 
 // The names of files with run state in `entries`. training_args.bin does not count, because it is also published with
 // finished models.
-std::vector<std::string> kept_beside_optimizer(const std::vector<ckpt::DirEntry>& entries) {
+std::vector<std::string> run_state_files(const std::vector<ckpt::DirEntry>& entries) {
   std::vector<std::string> names = training_state(entries);
   std::erase_if(names, [](const std::string& name) { return name.starts_with("training_args"); });
   return names;
@@ -47,7 +47,7 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!run) return plan;
     note_training_state(plan);
     TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
-    const Status alike = take_trained_alike(fs_, ckpt::join_path(path(), kHfConfig), plan);
+    const Status alike = take_training_settings(fs_, ckpt::join_path(path(), kHfConfig), plan);
     if (!alike.ok()) return alike.with_hint(kModelAlone);
     return plan;
   }
@@ -75,7 +75,7 @@ class TrainerCheckpoint final : public TrainedSource {
   // The error that the optimizer file is missing although other run state is there.
   Status missing() const {
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_.list(path()));
-    const std::vector<std::string> names = kept_beside_optimizer(entries);
+    const std::vector<std::string> names = run_state_files(entries);
     const auto deepspeed =
         std::ranges::find_if(names, [](const std::string& name) { return name.starts_with("global_step"); });
     return ckpt::incompatible(path() + " holds " + listed(names) +
@@ -88,13 +88,13 @@ class TrainerCheckpoint final : public TrainedSource {
 
   // Corrects the note of the model's plan that all run state is ignored.
   void note_training_state(ImportPlan& plan) const {
-    std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kLeftBehind); });
+    std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kNotCopied); });
     const auto entries = fs_.list(path());
     if (!entries.ok()) return;
     std::vector<std::string> names = training_state(*entries);
     std::erase(names, file_);
     std::erase(names, kTrainerState);
-    if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
+    if (!names.empty()) plan.notes.push_back(kNotCopied + listed(names) + ": " + kStateOfRun);
   }
 
   // Checks that the step that the Trainer stored equals Adam's `step`.
@@ -138,7 +138,7 @@ class HfFormat final : public Format {
       TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(through_link(fs, path)));
       if (info.type != ckpt::FileType::kDirectory) return model;
       TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
-      if (kept_beside_optimizer(entries).empty()) return model;
+      if (run_state_files(entries).empty()) return model;
     }
     return std::unique_ptr<ForeignCheckpoint>(
         std::make_unique<TrainerCheckpoint>(fs, path, std::move(model), std::move(file)));

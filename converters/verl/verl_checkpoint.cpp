@@ -9,7 +9,7 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
-#include "converters/hf/trained_alike.h"
+#include "converters/hf/training_settings.h"
 #include "converters/other_programs.h"
 #include "converters/run_names.h"
 #include "converters/torch_save/rank_tensor.h"
@@ -110,7 +110,7 @@ class Checkpoint final : public TrainedSource {
     plan.data_ranks = ranks_;
     if (run) {
       TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
-      const Status alike = take_trained_alike(fs_, ckpt::join_path(config, kHfConfig), plan);
+      const Status alike = take_training_settings(fs_, ckpt::join_path(config, kHfConfig), plan);
       if (!alike.ok()) return alike.with_hint(kModelAlone);
     } else if (!options.look) {
       plan.notes.push_back(why_.ok()

@@ -357,7 +357,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   for (const Drift& row : drift) {
     // This row has numbers of samples, so it differs if samples are cut differently, although no set was changed.
     if (row.key == "training.datasets" && data.cut_anew && data.mixed && data.other_sets.empty()) continue;
-    if (row.key == kExcludeSamples && excludes_alike(stored.data, row.stored, configured.excluded)) continue;
+    if (row.key == kExcludeSamples && excludes_same_samples(stored.data, row.stored, configured.excluded)) continue;
     Change change = describe(row, stored, config, plan, permission.on_change.has_value(), data);
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||

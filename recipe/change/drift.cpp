@@ -132,7 +132,7 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
   return drift;
 }
 
-bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current) {
+bool same_sample_boundaries(const ckpt::Settings& stored, const ckpt::Settings& current) {
   static const std::set<std::string> kCutting = {
       "model.tokenizer",        "training.dataset",    "training.document_end", "training.pack",     "training.seq_len",
       "training.sample_stride", "training.text_field", "training.token_dtype",  "validation.holdout"};

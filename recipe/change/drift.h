@@ -32,7 +32,7 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
 
 /// Whether two runs cut the data into samples in the same way, so that the same sample number means the same tokens in
 /// equal files.
-bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current);
+bool same_sample_boundaries(const ckpt::Settings& stored, const ckpt::Settings& current);
 
 /// The difference of two environments: "device: cpu in the checkpoint, NVIDIA H100 80GB HBM3 now" if the devices
 /// differ, else the first difference; "" if they are equal.

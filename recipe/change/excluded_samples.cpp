@@ -39,7 +39,8 @@ ckpt::SampleRanges still_excluded(const ckpt::DataPosition& stored, const std::s
   return ckpt::ahead_of(ckpt::with_ranges(found, configured), stored.samples);
 }
 
-bool excludes_alike(const ckpt::DataPosition& stored, const std::string& row, const ckpt::SampleRanges& configured) {
+bool excludes_same_samples(const ckpt::DataPosition& stored, const std::string& row,
+                           const ckpt::SampleRanges& configured) {
   return ckpt::ahead_of(ranges_of_row(row), stored.samples) == ckpt::ahead_of(configured, stored.samples);
 }
 

@@ -20,6 +20,7 @@ ckpt::SampleRanges still_excluded(const ckpt::DataPosition& stored, const std::s
 
 /// Whether excluding `configured` instead of `row` excludes the same samples from the position of `stored` on. Samples
 /// before the position do not count.
-bool excludes_alike(const ckpt::DataPosition& stored, const std::string& row, const ckpt::SampleRanges& configured);
+bool excludes_same_samples(const ckpt::DataPosition& stored, const std::string& row,
+                           const ckpt::SampleRanges& configured);
 
 }  // namespace titan::recipe

@@ -13,7 +13,7 @@ namespace titan::recipe {
 using ckpt::Result;
 using ckpt::Status;
 
-const char* const kSayRows =
+const char* const kRowOrderHint =
     "say their order in the file, with --rows hf (Hugging Face's; most often names with q_proj have it) or --rows "
     "interleaved (Meta's and torchtitan's), or with rows = \"hf\" at the top of a file of rules; without rules, "
     "Hugging "
@@ -57,7 +57,7 @@ Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string
 
 /// Which row order the program has in whose naming scheme a name means queries or keys. kBoth: schemes of both orders
 /// have the name.
-enum class Owner { kNobody, kInterleaved, kHalves, kBoth };
+enum class Owner { kNobody, kInterleaved, kRotateHalf, kBoth };
 
 /// The module in a name pattern: "wq" of "layers.#.attention.wq.weight".
 std::string_view module_of(std::string_view pattern) {
@@ -68,8 +68,9 @@ std::string_view module_of(std::string_view pattern) {
 Owner owner_of_segment(std::string_view segment) {
   for (const ParameterKind& kind : parameter_kinds()) {
     if (kind.rows == Rows::kStay) continue;
-    const bool ours = segment == module_of(kind.ours), halves = segment == module_of(kind.huggingface);
-    if (ours || halves) return ours && halves ? Owner::kBoth : ours ? Owner::kInterleaved : Owner::kHalves;
+    const bool ours = segment == module_of(kind.ours), rotate_half = segment == module_of(kind.huggingface);
+    if (ours || rotate_half)
+      return ours && rotate_half ? Owner::kBoth : ours ? Owner::kInterleaved : Owner::kRotateHalf;
   }
   return Owner::kNobody;
 }
@@ -93,7 +94,7 @@ Status add_rename(const std::string& what, const std::string& from, const std::s
 }  // namespace
 
 Result<HeadRows> parse_head_rows(const std::string& what, const std::string& text) {
-  if (text == "hf") return HeadRows::kHalves;
+  if (text == "hf") return HeadRows::kRotateHalf;
   if (text == "interleaved") return HeadRows::kInterleaved;
   return ckpt::invalid(what + ": expected \"hf\" or \"interleaved\", found \"" + text + "\"");
 }
@@ -180,7 +181,7 @@ std::string renamed(std::string_view name, const NameRules& rules) {
 
 bool has_head_rows(std::string_view name) { return owner_of(name) != Owner::kNobody; }
 
-std::string rows_unsaid(std::string_view from, std::string_view to, const NameRules& rules) {
+std::string unknown_row_order(std::string_view from, std::string_view to, const NameRules& rules) {
   const Owner owner = owner_of(to);
   // Norms of queries and keys have the same name in both schemes. Their order is that of the projections, which are
   // checked themselves.

@@ -21,7 +21,7 @@ struct Config;
 /// The order of the rows of queries and keys within a head (ckpt/model/rope_permutation.h).
 enum class HeadRows {
   kInterleaved,  ///< "interleaved": as in Titan, Meta's files, torchtitan's llama3 and Mistral's own files
-  kHalves,       ///< "hf": rotate-half order, as in Hugging Face's files
+  kRotateHalf,   ///< "hf": rotate-half order, as in Hugging Face's files
 };
 
 /// Rules from a TOML file:
@@ -69,9 +69,9 @@ std::string renamed(std::string_view name, const NameRules& rules);
 bool has_head_rows(std::string_view name);
 /// Why `from` must not be renamed to `to`: `to` is a tensor of queries or keys, whose rows may have another order in
 /// this file, and the rules do not state the order. "" if it may be renamed.
-std::string rows_unsaid(std::string_view from, std::string_view to, const NameRules& rules);
-/// The hint for the error of rows_unsaid().
-extern const char* const kSayRows;
+std::string unknown_row_order(std::string_view from, std::string_view to, const NameRules& rules);
+/// The hint for the error of unknown_row_order().
+extern const char* const kRowOrderHint;
 
 /// One line for each skip or rename rule that has no effect on `names`: it matches none, or only names that earlier
 /// rules match. It is probably a typing error.

@@ -11,7 +11,7 @@ namespace titan::recipe {
 std::vector<Key> own_keys();
 std::vector<Key> torchtitan_keys();
 
-// Functions for KeyFacts::pass_over: the conditions under which an unsupported value may be ignored.
+// Functions for KeyFacts::ignore_if: the conditions under which an unsupported value may be ignored.
 inline bool always(Config&, const Value&) { return true; }
 inline bool without_stages(Config& config, const Value&) { return config.parallelism.pipeline_parallel_degree == 1; }
 

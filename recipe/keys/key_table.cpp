@@ -51,9 +51,10 @@ bool is_text(const Value& value, std::string_view expected) {
   return text && *text == expected;
 }
 
-/// Whether `word` is in KeyFacts::later; "*" stands for every value that is not a choice.
-bool comes_later(const Key& key, const std::string& word) {
-  return std::ranges::find(key.later, word) != key.later.end() || std::ranges::find(key.later, "*") != key.later.end();
+/// Whether `word` is in KeyFacts::unsupported; "*" stands for every value that is not a choice.
+bool is_unsupported(const Key& key, const std::string& word) {
+  return std::ranges::find(key.unsupported, word) != key.unsupported.end() ||
+         std::ranges::find(key.unsupported, "*") != key.unsupported.end();
 }
 
 bool generally_harmless(const Value& value) {
@@ -163,7 +164,7 @@ Status check_string(const Key& key, const Value& value, const std::string& text)
     return ckpt::invalid("expected the name of a folder, found " + describe(value));
   const auto is = [&](const std::string& choice) { return same_word(key, choice, text); };
   if (std::ranges::any_of(key.choices, is) || std::ranges::any_of(key.other_choices, is)) return ckpt::ok_status();
-  if (comes_later(key, text)) return not_yet(key, value);
+  if (is_unsupported(key, text)) return not_yet(key, value);
   if (key.choices.empty()) return ckpt::ok_status();
   return wrong(key, value);
 }
@@ -237,8 +238,9 @@ std::string canonical_name(std::string_view name) {
 
 std::string suggest_key(std::string_view name) {
   // Not for "validation.batch_size" and the like, which more probably mean a key of section "validation".
-  if (const ForeignKeyName* habit = find_foreign_key_name(name); habit != nullptr && !name.starts_with("validation."))
-    return habit->key;
+  if (const ForeignKeyName* foreign = find_foreign_key_name(name);
+      foreign != nullptr && !name.starts_with("validation."))
+    return foreign->key;
   std::vector<std::string> names;
   for (const Key& key : key_table())
     if (!key.name.ends_with(".*")) names.push_back(key.name);
@@ -335,7 +337,7 @@ Status put_value(const Key& key, const Value& value, Config& config, std::string
           if (plain->steps < 1) return wrong(key, value);
         } else if constexpr (!std::is_same_v<Plain, bool>) {
           if (!key.range.contains(static_cast<double>(*plain))) return wrong(key, value);
-        } else if (*plain && comes_later(key, "true")) {
+        } else if (*plain && is_unsupported(key, "true")) {
           return not_yet(key, value);
         }
         *place = *plain;

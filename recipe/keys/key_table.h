@@ -73,7 +73,7 @@ struct KeyFacts {
   bool any_case = false;                   ///< upper and lower case in choices are equal
   /// Values that are rejected with "not supported yet". "*": every value that is not in `choices`. "true": the value
   /// true of a boolean.
-  std::vector<std::string> later;
+  std::vector<std::string> unsupported;
   bool lists = false;  ///< for a list: an item may itself be a list of words, and is stored as these words with blanks
                        ///< between them
   std::vector<Value> harmless;  ///< for a key without slot: values accepted in addition to false, "", "none" and []
@@ -83,7 +83,7 @@ struct KeyFacts {
   /// Whether an unsupported value in another program's file may be ignored with a warning: only if in this
   /// configuration it changes neither the loss curve nor what can be resumed. The function may record a fact in the
   /// Config (for example training.corpus). Null: such a value is rejected.
-  bool (*pass_over)(Config&, const Value&) = nullptr;
+  bool (*ignore_if)(Config&, const Value&) = nullptr;
   std::string instead;  ///< what Titan does instead of the ignored value, for the warning
 
   // For keys of class "curve": a checkpoint stores them as rows of accepted settings, and a resume compares these.

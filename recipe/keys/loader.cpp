@@ -73,11 +73,11 @@ class Loader {
     if (key->slot) loaded_.origins[name] = value_at;
   }
 
-  /// Combines the ignored values of a file (KeyFacts::pass_over) into one warning.
-  void pass_over(const std::string& path) {
+  /// Combines the ignored values of a file (KeyFacts::ignore_if) into one warning.
+  void warn_ignored(const std::string& path) {
     std::string plain, replaced;
     for (const auto& [name, wrong] : wrong_values_) {
-      if (!wrong.from_file || !wrong.key->pass_over || !wrong.key->pass_over(loaded_.config, wrong.value)) continue;
+      if (!wrong.from_file || !wrong.key->ignore_if || !wrong.key->ignore_if(loaded_.config, wrong.value)) continue;
       drop(wrong.message);
       const std::string text = name + " = " + to_toml(wrong.value);
       if (wrong.key->instead.empty())
@@ -160,9 +160,9 @@ class Loader {
     if (near.empty() || !may_be(name, near, value))
       return fail(
           ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
-    const ForeignKeyName* habit = find_foreign_key_name(name);
+    const ForeignKeyName* foreign = find_foreign_key_name(name);
     const std::string note =
-        habit != nullptr && near == habit->key && *habit->note ? ", " + std::string(habit->note) : "";
+        foreign != nullptr && near == foreign->key && *foreign->note ? ", " + std::string(foreign->note) : "";
     fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'" + note + "?)"));
   }
 
@@ -197,7 +197,7 @@ Result<LoadedConfig> load_config_text(std::string_view text, const std::string& 
     const Origin origin{Origin::Kind::kFlag, one.flag};
     loader.apply(one.name, one.value, origin, origin);
   }
-  loader.pass_over(path);
+  loader.warn_ignored(path);
   if (refused) *refused = loader.take_refused();
   return loader.finish(path);
 }

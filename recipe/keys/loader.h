@@ -33,7 +33,7 @@ struct LoadedConfig {
 /// --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=...
 /// In names '-' equals '_'. Precedence: flag > --set > file > default; the last of several flags wins. Whether the
 /// dimensions make a valid model is not checked here but by check_model() (run_config.h). A value in another program's
-/// file that changes neither the loss curve nor what can be resumed is ignored with a warning (KeyFacts::pass_over).
+/// file that changes neither the loss curve nor what can be resumed is ignored with a warning (KeyFacts::ignore_if).
 /// With `refused`, unsupported keys of torchtitan do not fail the call: their errors are added to `refused`, and the
 /// configuration is loaded without them.
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:

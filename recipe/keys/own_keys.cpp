@@ -43,12 +43,12 @@ bool names_a_corpus(Config& config, const Value& value) {
           {.range = between(0, 4096)}),
 
       key(TITAN_KEY(model.name), kCurve, "model family; decides which flavours exist and which defaults the model has",
-          {.choices = {"llama3", "qwen3"}, .later = {"llama4", "deepseek_v3", "gpt_oss", "flux"}}),
+          {.choices = {"llama3", "qwen3"}, .unsupported = {"llama4", "deepseek_v3", "gpt_oss", "flux"}}),
       key(TITAN_KEY(model.flavor), kCurve,
           "size of the model (dimensions and RoPE) by its name in torchtitan; keys of [model] that are set "
           "override it; unset: debugmodel's dimensions, RoPE not scaled",
           {.choices = {"debugmodel", "0.6B", "1.7B", "4B", "8B", "14B", "32B", "70B", "405B"},
-           .later = {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen"},
+           .unsupported = {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen"},
            .acts_through = "model.*"}),
       key(TITAN_KEY(model.tokenizer), kCurve,
           "tokenizer for training.dataset = \"text\". \"byte\": each byte is a token (256 ids); else the path of "
@@ -137,7 +137,7 @@ bool names_a_corpus(Config& config, const Value& value) {
   using enum KeyClass;
   using enum ChangeEffect;
   return {
-      key(TITAN_KEY(optimizer.name), kCurve, "optimizer algorithm", {.choices = {"AdamW"}, .later = {"Adam"}}),
+      key(TITAN_KEY(optimizer.name), kCurve, "optimizer algorithm", {.choices = {"AdamW"}, .unsupported = {"Adam"}}),
       key(TITAN_KEY(optimizer.lr), kCurve, "peak learning rate", {.range = between(0, 1e6), .effect = kSchedule}),
       key(TITAN_KEY(optimizer.beta1), kCurve, "decay rate of the first moment",
           {.range = between(0, 0.9999999999), .effect = kInPlace}),
@@ -179,9 +179,9 @@ bool names_a_corpus(Config& config, const Value& value) {
           "\"text\": UTF-8 files; \"tokens\": token ids, in raw files of training.token_dtype or in the other "
           "forms of docs/data.md",
           {.choices = {"text", "tokens"},
-           .later = {"c4", "c4_test", "c4_validation"},
+           .unsupported = {"c4", "c4_test", "c4_validation"},
            .hint = "set training.dataset = \"text\" and training.dataset_path to your own files",
-           .pass_over = names_a_corpus,
+           .ignore_if = names_a_corpus,
            .instead = "nothing is downloaded: the files of training.dataset_path are read as text",
            .effect = kNewEpoch,
            .opens = {"training.dataset_path", "training.datasets", "training.token_dtype", "training.text_field",
@@ -267,17 +267,17 @@ bool names_a_corpus(Config& config, const Value& value) {
           "samples to leave out, numbered from the start of the run: [\"32-39\", \"64\"]",
           {.effect = kInPlace, .row_note = "in order"}),
       key(TITAN_KEY(training.dtype), kCurve, "type of parameters and optimizer state",
-          {.choices = {"float32"}, .later = {"bfloat16"}}),
+          {.choices = {"float32"}, .unsupported = {"bfloat16"}}),
       key(TITAN_KEY(training.mixed_precision_param), kCurve, "type in which the forward and backward passes compute",
           {.choices = {"bfloat16", "float32"}, .effect = kInPlace}),
       key(TITAN_KEY(training.mixed_precision_reduce), kCurve, "type in which gradients are summed",
-          {.choices = {"float32"}, .later = {"bfloat16"}}),
+          {.choices = {"float32"}, .unsupported = {"bfloat16"}}),
       key(TITAN_KEY(training.reduction), kCurve,
           "order in which gradients are summed: \"canonical\" gives the same bits on every layout",
-          {.choices = {"canonical"}, .later = {"fast"}, .effect = kInPlace}),
+          {.choices = {"canonical"}, .unsupported = {"fast"}, .effect = kInPlace}),
       key(TITAN_KEY(training.device), kEnvironment,
           "where to compute; \"auto\": one GPU per rank if there is a GPU driver, else the CPU",
-          {.choices = {"auto", "cpu", "cuda"}, .later = {"rocm"}}),
+          {.choices = {"auto", "cpu", "cuda"}, .unsupported = {"rocm"}}),
       key(TITAN_KEY(training.attention), kEnvironment,
           "attention kernel on a GPU, which affects the bits; \"auto\": flash, but math in float32; cudnn needs "
           "debug.deterministic = false",
@@ -347,7 +347,7 @@ bool names_a_corpus(Config& config, const Value& value) {
       key(TITAN_KEY(parallelism.data_parallel_sharding), kLayout,
           "what is sharded over data-parallel ranks: \"zero1\": the optimizer state; \"zero2\": also the sums of "
           "gradients",
-          {.choices = {"zero1", "zero2"}, .later = {"none", "fsdp"}}),
+          {.choices = {"zero1", "zero2"}, .unsupported = {"none", "fsdp"}}),
       key(TITAN_KEY(parallelism.gradient_exchange), kLayout,
           "when data-parallel ranks exchange gradients: \"late\": once per step; \"always\": after each "
           "micro-batch; \"node\": as always within a node, as late between nodes",
@@ -360,9 +360,9 @@ bool names_a_corpus(Config& config, const Value& value) {
       key(TITAN_KEY(activation_checkpoint.mode), kLayout,
           "layers whose activations are recomputed in the backward pass: \"none\", \"full\" (all) or "
           "\"selective\" (torchtitan's default: selective)",
-          {.choices = {"none", "full", "selective"}, .later = {"memory_budget"}, .pass_over = always}),
+          {.choices = {"none", "full", "selective"}, .unsupported = {"memory_budget"}, .ignore_if = always}),
       key(TITAN_KEY(activation_checkpoint.selective_ac_option), kLayout,
-          "with mode \"selective\": \"n\" recomputes every n-th layer", {.later = {"op"}, .pass_over = always}),
+          "with mode \"selective\": \"n\" recomputes every n-th layer", {.unsupported = {"op"}, .ignore_if = always}),
   };
 }
 
@@ -396,9 +396,9 @@ bool names_a_corpus(Config& config, const Value& value) {
       key(TITAN_KEY(checkpoint.last_save_model_only), kSaving,
           "make the last save weights only, without what a resume needs; not supported (torchtitan's default: "
           "true)",
-          {.later = {"true"},
+          {.unsupported = {"true"},
            .hint = "set it to false: the last save is resumable",
-           .pass_over = always,
+           .ignore_if = always,
            .instead = "the last save is complete",
            .aliases = {"checkpoint.last_save_model_weights_only", "checkpoint.model_weights_only"}}),
       key(TITAN_KEY(checkpoint.compression), kSaving, "compression of shard files; lossless; ids do not depend on it",

@@ -27,7 +27,7 @@ Status take(const Key& key, const Value& value, Config& config) {
   if (key.effect == ChangeEffect::kSchedule || key.cls != KeyClass::kCurve) return set_value(key, value, config);
   Key lenient = key;
   lenient.choices.clear();
-  lenient.later.clear();
+  lenient.unsupported.clear();
   return set_value(lenient, value, config);
 }
 
@@ -59,7 +59,7 @@ Result<ckpt::Settings::value_type> parse_row(const std::string& text) {
   return ckpt::Settings::value_type(key, read.as<Value::Other>() ? toml_string(value) : to_toml(read));
 }
 
-std::string said_as(const ckpt::Settings& rows, const std::string& key) {
+std::string stored_key(const ckpt::Settings& rows, const std::string& key) {
   for (const std::string& name : names_of(*find_key(key)))
     if (ckpt::setting(rows, name) != ckpt::kNotSet) return name;
   return "";
@@ -69,7 +69,7 @@ Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std:
   Config config;
   for (const std::string& name : keys) {
     const Key& key = *find_key(name);
-    const std::string said = said_as(rows, name);
+    const std::string said = stored_key(rows, name);
     if (said.empty() || said == key.unset_follows) continue;
     TITAN_RETURN_IF_ERROR(take(key, parse_override_value(ckpt::setting(rows, said)), config));
   }

@@ -27,7 +27,7 @@ Result<ckpt::Settings::value_type> parse_row(const std::string& text);
 
 /// The name under which `rows` have the value of `key`: the key itself, an alias, or the key from which it is derived
 /// while unset. Empty if they do not have it; a row "not set" counts as missing.
-std::string said_as(const ckpt::Settings& rows, const std::string& key);
+std::string stored_key(const ckpt::Settings& rows, const std::string& key);
 
 /// The configuration in `rows`. Reads only `keys` and their aliases; other keys keep their defaults. Types and ranges
 /// are checked against the key table. Choices are checked only for keys of the LR schedule, from which rates are

@@ -154,7 +154,7 @@ std::uint64_t multiplied_elements(const ModelDims& dims) {
   return sum;
 }
 
-std::uint64_t resting_elements(const ModelDims& dims) {
+std::uint64_t inactive_elements(const ModelDims& dims) {
   std::uint64_t sum = 0;
   for (const ParameterKind* kind : layer_kinds(dims))
     if (kind->of_expert())

@@ -116,7 +116,7 @@ std::uint64_t layer_elements(const ModelDims& dims);
 /// that the token uses.
 std::uint64_t multiplied_elements(const ModelDims& dims);
 /// The number of elements, over all layers, of the experts that a token does not use.
-std::uint64_t resting_elements(const ModelDims& dims);
+std::uint64_t inactive_elements(const ModelDims& dims);
 /// The number of tokens that the last of `seq_len` tokens attends to, averaged over all layers.
 std::int64_t mean_seen(const ModelDims& dims, std::int64_t seq_len);
 /// How many parameters of this kind a layer has: one, or one per expert.

@@ -11,7 +11,7 @@ double flops_per_token(const RunPlan& plan) {
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
     if (dims.tied || parameter.name != kEmbeddingName) total += ckpt::element_count(parameter.shape);
   }
-  total -= resting_elements(dims);
+  total -= inactive_elements(dims);
   return 6.0 * static_cast<double>(total) +
          6.0 * static_cast<double>(dims.n_layers * dims.n_heads) * 2.0 *
              static_cast<double>(dims.head_dim * mean_seen(dims, plan.batch.seq_len));

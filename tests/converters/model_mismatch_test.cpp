@@ -22,15 +22,15 @@ recipe::ModelDims model() {
   return dims;
 }
 
-ckpt::Status misfit(const std::string& name, std::vector<std::uint64_t> shape,
-                    ConfigKeys keys = ConfigKeys::kHuggingface) {
+ckpt::Status mismatch(const std::string& name, std::vector<std::uint64_t> shape,
+                      ConfigKeys keys = ConfigKeys::kHuggingface) {
   for (const ckpt::ParameterMeta& one : recipe::model_parameters(model()))
     if (one.name == name) return shape_mismatch("/hf", "its." + name, shape, one, model(), keys);
   ADD_FAILURE() << name;
   return {};
 }
 
-TEST(Misfit, TheHintNamesTheKeyAndTheValueThatFits) {
+TEST(ModelMismatch, TheHintNamesTheKeyAndTheValueThatFits) {
   const struct {
     const char* name;
     std::vector<std::uint64_t> shape;
@@ -48,17 +48,17 @@ TEST(Misfit, TheHintNamesTheKeyAndTheValueThatFits) {
       {"norm.weight", {48}, "set hidden_size to 48"},
   };
   for (const auto& c : cases) {
-    const ckpt::Status status = misfit(c.name, c.shape);
+    const ckpt::Status status = mismatch(c.name, c.shape);
     EXPECT_EQ(status.code, ckpt::Code::kIncompatible) << c.name;
     EXPECT_THAT(status.message, HasSubstr("tensor 'its." + std::string(c.name) + "' of /hf has the shape ["));
     EXPECT_THAT(status.hint, HasSubstr(c.hint)) << c.name;
   }
-  EXPECT_THAT(misfit("tok_embeddings.weight", {320, 64}, ConfigKeys::kOurs).hint,
+  EXPECT_THAT(mismatch("tok_embeddings.weight", {320, 64}, ConfigKeys::kTitan).hint,
               HasSubstr("the configuration says model.vocab_size = 256"));
-  EXPECT_EQ(misfit("norm.weight", {48, 1}).hint, "") << "another number of dimensions: no key makes that";
+  EXPECT_EQ(mismatch("norm.weight", {48, 1}).hint, "") << "another number of dimensions: no key makes that";
 }
 
-TEST(Misfit, ExpertsAreCountedByTheWordOfTheFamily) {
+TEST(ModelMismatch, ExpertsAreCountedByTheWordOfTheFamily) {
   for (const bool normed : {false, true}) {
     recipe::ModelDims experts = model();
     experts.experts = true;
@@ -78,17 +78,17 @@ TEST(Misfit, ExpertsAreCountedByTheWordOfTheFamily) {
   }
 }
 
-TEST(Misfit, AnEmptyTensorWasSavedWithoutGathering) {
+TEST(ModelMismatch, AnEmptyTensorWasSavedWithoutGathering) {
   for (const auto& shape : {std::vector<std::uint64_t>{0}, {0, 64}})
-    EXPECT_THAT(misfit("tok_embeddings.weight", shape).message, HasSubstr("saved without gathering the parameters"));
+    EXPECT_THAT(mismatch("tok_embeddings.weight", shape).message, HasSubstr("saved without gathering the parameters"));
 }
 
-TEST(Misfit, LayersThatDisagreeNameTheKeyAndTheNumber) {
+TEST(ModelMismatch, LayersThatDisagreeNameTheKeyAndTheNumber) {
   EXPECT_EQ(layers_mismatch(2, model(), ConfigKeys::kHuggingface), "");
   EXPECT_EQ(layers_mismatch(0, model(), ConfigKeys::kHuggingface), "");
   EXPECT_EQ(layers_mismatch(3, model(), ConfigKeys::kHuggingface),
             "config.json says num_hidden_layers = 2, the weights have 3 layers: set num_hidden_layers to 3");
-  EXPECT_THAT(layers_mismatch(1, model(), ConfigKeys::kOurs), HasSubstr("set model.n_layers to 1"));
+  EXPECT_THAT(layers_mismatch(1, model(), ConfigKeys::kTitan), HasSubstr("set model.n_layers to 1"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Kind {
   const char* what;
 };
 
-TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
+TEST(OtherPrograms, SaysWhatACheckpointOfAnotherProgramIs) {
   const Kind kinds[] = {
       {{"zero_to_fp32.py", "latest", "global_step10/rng.bin"}, "a DeepSpeed checkpoint"},
       {{"latest", "global_step10/rng.bin"}, "a DeepSpeed checkpoint"},
@@ -59,7 +59,7 @@ std::string torch_zip() {
   return bytes + "\x10" + std::string(3, '\0') + "archive/data.pkl";
 }
 
-TEST(Elsewhere, WhatIsReadAsSomethingElseIsSaidToBeWhatItIs) {
+TEST(OtherPrograms, WhatIsReadAsSomethingElseIsSaidToBeWhatItIs) {
   const Status error = ckpt::corrupt("cannot be parsed");
   EXPECT_EQ(or_wrong_file_kind("/a", "{\"a\":", error), error);
   EXPECT_EQ(or_wrong_file_kind("/a", "", error), error);
@@ -71,7 +71,7 @@ TEST(Elsewhere, WhatIsReadAsSomethingElseIsSaidToBeWhatItIs) {
   EXPECT_THAT(zeros.message, HasSubstr("begins with 40 bytes that are all zero"));
 }
 
-TEST(Elsewhere, KnowsAFileByItsFirstBytes) {
+TEST(OtherPrograms, KnowsAFileByItsFirstBytes) {
   MemFs fs;
   for (const auto& [name, head, what] : std::vector<std::array<std::string, 3>>{
            {"/old.bin", "lmggml", "a GGML file"},
@@ -91,7 +91,7 @@ TEST(Elsewhere, KnowsAFileByItsFirstBytes) {
   }
 }
 
-TEST(Elsewhere, LetsEverythingElseBe) {
+TEST(OtherPrograms, LetsEverythingElseBe) {
   MemFs fs;
   for (const char* name : {"/hf/model.safetensors", "/hf/config.json", "/step-10/.metadata", "/step-10/__0_0.distcp",
                            "/near/shard-00001.safetensors", "/half/common.pt", "/meta/metadata.json", "/files/a.bin",

@@ -45,7 +45,7 @@ ckpt::Result<std::string> read(const std::string& bytes, bool* json_lines = null
   MemFs fs;
   EXPECT_TRUE(put_text(fs, "/f", bytes).ok());
   TITAN_ASSIGN_OR_RETURN(auto source, file_source(fs, "/f"));
-  TITAN_ASSIGN_OR_RETURN(const LookedAt looked, look_into("f", std::move(source)));
+  TITAN_ASSIGN_OR_RETURN(const ExaminedSource looked, examine("f", std::move(source)));
   if (json_lines != nullptr) *json_lines = looked.json_lines;
   std::string text;
   char piece[777];

@@ -17,7 +17,7 @@ TEST(PathPattern, FitsByNameInEachPart) {
   MemFs fs;
   for (const char* path : {"/d/b.txt", "/d/a.txt", "/d/.c.txt", "/e/a.txt", "/e/f/a.txt", "/file"})
     ASSERT_TRUE(put_text(fs, path, "x").ok());
-  const auto found = [&](const std::string& pattern) { return *paths_that_fit(fs, pattern); };
+  const auto found = [&](const std::string& pattern) { return *matching_paths(fs, pattern); };
   EXPECT_THAT(found("/d/*.txt"), ElementsAre("/d/a.txt", "/d/b.txt"));
   EXPECT_THAT(found("/*/a.txt"), ElementsAre("/d/a.txt", "/e/a.txt"));
   EXPECT_THAT(found("/[de]//?.txt"), ElementsAre("/d//a.txt", "/d//b.txt", "/e//a.txt"));
@@ -31,7 +31,7 @@ TEST(PathPattern, ANameThatIsThereStandsForItself) {
   MemFs fs;
   for (const char* path : {"/tb[1]/x.txt", "/tb[1]/y.txt", "/tb1/x.txt", "/a/tb[1]/x.txt", "/a/*/x.txt"})
     ASSERT_TRUE(put_text(fs, path, "x").ok());
-  const auto found = [&](const std::string& pattern) { return *paths_that_fit(fs, pattern); };
+  const auto found = [&](const std::string& pattern) { return *matching_paths(fs, pattern); };
   EXPECT_THAT(found("/tb[1]/*.txt"), ElementsAre("/tb[1]/x.txt", "/tb[1]/y.txt"));
   EXPECT_THAT(found("/tb[12]/*.txt"), ElementsAre("/tb1/x.txt"));
   EXPECT_THAT(found("/?/tb[1]/?.txt"), ElementsAre("/a/tb[1]/x.txt")) << "behind a wildcard, too";

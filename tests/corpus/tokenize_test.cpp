@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "corpus/look.h"
+#include "corpus/inspect_tokens.h"
 #include "tests/recipe/support/small_tokenizer.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -91,13 +91,13 @@ TEST_F(Tokenize, OfPromptsAndCompletionsTheLatterAreTrainedOn) {
   const auto data = read_token_data(fs, "/out");
   ASSERT_TRUE(data.ok()) << data.status().to_string();
   EXPECT_EQ(*data, report->data);
-  LookOptions look_at;
-  look_at.folder = "/out";
-  look_at.verify = true;
-  EXPECT_TRUE(look(fs, look_at).ok());
+  InspectTokensOptions inspected;
+  inspected.folder = "/out";
+  inspected.verify = true;
+  EXPECT_TRUE(inspect_tokens(fs, inspected).ok());
   ASSERT_TRUE(fs.remove_file("/out/answers-00000.bin").ok());
   ASSERT_TRUE(put_text(fs, "/out/answers-00000.bin", std::string(32, '\1')).ok());
-  EXPECT_EQ(look(fs, look_at).status().code, Code::kCorrupt);
+  EXPECT_EQ(inspect_tokens(fs, inspected).status().code, Code::kCorrupt);
 
   options.dst = "/dry";
   options.dry_run = true;

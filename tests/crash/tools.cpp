@@ -77,7 +77,7 @@ Status prune(CrashFs& fs) {
   options.run = kRun;
   options.rules.keep_last = 1;
   TITAN_ASSIGN_OR_RETURN(const ckpt::PruneReport report, ckpt::prune_run(fs, options));
-  TITAN_RETURN_IF_ERROR(report.waits);
+  TITAN_RETURN_IF_ERROR(report.blocked);
   return no_warnings(report.failures);
 }
 
@@ -88,7 +88,7 @@ Status thin(CrashFs& fs) {
   options.writer = kWriter;
   options.created = kCreated;
   TITAN_ASSIGN_OR_RETURN(const ckpt::PruneReport report, ckpt::prune_run(fs, options));
-  TITAN_RETURN_IF_ERROR(report.waits);
+  TITAN_RETURN_IF_ERROR(report.blocked);
   return no_warnings(report.failures);
 }
 

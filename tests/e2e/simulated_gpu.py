@@ -28,7 +28,7 @@ BF16 = {"training__mixed_precision_param": "bfloat16"}
 PP2 = {"parallelism__pipeline_parallel_degree": 2}
 PARTS = {"parallelism__exchange_parts": 3}
 LAUNCHES = (60, 72)  # of a layer, kept and computed again
-OWN = ("swiglu_bf16_4", "swiglu_gradients_bf16_4", "turn_bf16_4", "logit_gradients_bf16_4", "norm_bf16_4", "norm_gradients_bf16_4", "leaf_squares")  # of element_kernels.cu
+OWN = ("swiglu_bf16_4", "swiglu_gradients_bf16_4", "rope_bf16_4", "logit_gradients_bf16_4", "norm_bf16_4", "norm_gradients_bf16_4", "leaf_squares")  # of element_kernels.cu
 # Name: ranks, settings.
 LAYOUTS = {
     "dp2": (2, {}),

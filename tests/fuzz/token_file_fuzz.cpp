@@ -17,7 +17,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-void look(titan::ckpt::Fs& fs, const std::string& path, std::uint64_t size) {
+void inspect_tokens(titan::ckpt::Fs& fs, const std::string& path, std::uint64_t size) {
   using namespace titan;
   const auto file = corpus::open_token_file(fs, path, 2);
   if (!file.ok()) return require(!file.status().message.empty());
@@ -57,12 +57,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::byte> ids(std::max<std::uint64_t>(size_that_fits(input), 16));
   const std::uint64_t fits = size_that_fits(input);
   BytesFolder megatron({{"/a.bin", Bytes(ids).first(fits)}, {"/a.idx", input}});
-  look(megatron, "/a.bin", fits);
+  inspect_tokens(megatron, "/a.bin", fits);
   BytesFolder numpy({{"/a.npy", input}});
-  look(numpy, "/a.npy", size);
+  inspect_tokens(numpy, "/a.npy", size);
   const std::size_t half = std::min<std::size_t>(size / 8, 8) * 8;
   BytesFolder nanotron(
       {{"/a.ds", Bytes(ids).first(16)}, {"/a.ds.index", input.first(half)}, {"/a.ds.metadata", input.subspan(half)}});
-  look(nanotron, "/a.ds", 16);
+  inspect_tokens(nanotron, "/a.ds", 16);
   return 0;
 }

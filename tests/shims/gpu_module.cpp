@@ -54,7 +54,7 @@ class FakeModule : public DeviceModule {
   std::unique_ptr<Fabric> make_fabric(const FabricRequest& request) override {
     if (word("TITAN_FAKE_FAULT", "") == "nccl")
       throw CommError(nccl_failure("group " + request.name, request.global_rank, "unhandled system error"));
-    request.look();
+    request.check_peers();
     return request.gloo();
   }
 };

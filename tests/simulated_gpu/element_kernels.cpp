@@ -48,8 +48,8 @@ const Own& own() {
       TITAN_OWN(add_2_rows_##end), TITAN_OWN(add_4_rows_##end), TITAN_OWN(add_8_rows_##end),    \
       TITAN_OWN_ROWS(norm_##end), TITAN_OWN_ROWS(norm_gradients_##end)
   static const Own& all = *new Own{TITAN_OWN_OF(bf16_4),    TITAN_OWN_OF(bf16_1),    TITAN_OWN_OF(float_4),
-                                   TITAN_OWN_OF(float_1),   TITAN_OWN(turn_bf16_4),  TITAN_OWN(turn_bf16_2),
-                                   TITAN_OWN(turn_float_4), TITAN_OWN(turn_float_2), TITAN_OWN_ROWS(leaf_squares)};
+                                   TITAN_OWN_OF(float_1),   TITAN_OWN(rope_bf16_4),  TITAN_OWN(rope_bf16_2),
+                                   TITAN_OWN(rope_float_4), TITAN_OWN(rope_float_2), TITAN_OWN_ROWS(leaf_squares)};
   return all;
 }
 

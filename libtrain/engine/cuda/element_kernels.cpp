@@ -151,11 +151,11 @@ SwiGluGradients ElementKernels::swiglu_gradients(const at::Tensor& gate, const a
   return of;
 }
 
-at::Tensor ElementKernels::turn(const at::Tensor& x_BTHK, const at::Tensor& turns, bool back) {
-  const bool each_row = turns.dim() == 4;
-  if (!fits(x_BTHK) || x_BTHK.stride(3) != 1 || !turns.is_contiguous() || turns.is_conj() ||
-      turns.scalar_type() != at::kComplexFloat)
-    return Kernels::turn(x_BTHK, turns, back);
+at::Tensor ElementKernels::rope(const at::Tensor& x_BTHK, const at::Tensor& rotations, bool back) {
+  const bool each_row = rotations.dim() == 4;
+  if (!fits(x_BTHK) || x_BTHK.stride(3) != 1 || !rotations.is_contiguous() || rotations.is_conj() ||
+      rotations.scalar_type() != at::kComplexFloat)
+    return Kernels::rope(x_BTHK, rotations, back);
   at::Tensor out = at::empty(x_BTHK.sizes(), x_BTHK.options());
   bool wide = x_BTHK.size(3) % kWidth == 0 && aligned(x_BTHK);
   bool pairs = address_of(x_BTHK) % (2 * c10::elementSize(x_BTHK.scalar_type())) == 0;
@@ -163,10 +163,10 @@ at::Tensor ElementKernels::turn(const at::Tensor& x_BTHK, const at::Tensor& turn
     wide = wide && x_BTHK.stride(dim) % kWidth == 0;
     pairs = pairs && x_BTHK.stride(dim) % 2 == 0;
   }
-  if (!pairs) return Kernels::turn(x_BTHK, turns, back);
+  if (!pairs) return Kernels::rope(x_BTHK, rotations, back);
   const std::int64_t width = wide ? kWidth : 2;
   const long long count = x_BTHK.numel() / width;
-  launch(kernel_of("turn", x_BTHK.scalar_type(), width), x_BTHK, blocks_of(count), place(x_BTHK), place(turns),
+  launch(kernel_of("rope", x_BTHK.scalar_type(), width), x_BTHK, blocks_of(count), place(x_BTHK), place(rotations),
          place(out), count, static_cast<int>(x_BTHK.size(3) / width), static_cast<int>(x_BTHK.size(2)),
          static_cast<int>(x_BTHK.size(1)), static_cast<long long>(x_BTHK.stride(0)),
          static_cast<long long>(x_BTHK.stride(1)), static_cast<long long>(x_BTHK.stride(2)), static_cast<int>(each_row),

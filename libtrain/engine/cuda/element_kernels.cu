@@ -76,11 +76,11 @@ __device__ void swiglu_gradients(const T* gate, const T* up, const T* inner, T* 
   store<T, W>(product, index, to_product);
 }
 
-/// RoPE: rotates each pair of adjacent elements by its angle in `turns` (cosine and sine per pair of a head); by the
-/// opposite angle if `sign` is -1. x has the given strides of rows, tokens and heads; `out` is contiguous. A head has
-/// `pieces` times W elements.
+/// RoPE: rotates each pair of adjacent elements by its angle in `rotations` (cosine and sine per pair of a head); by
+/// the opposite angle if `sign` is -1. x has the given strides of rows, tokens and heads; `out` is contiguous. A head
+/// has `pieces` times W elements.
 template <class T, int W>
-__device__ void turn(const T* x, const float* turns, T* out, long long count, int pieces, int heads, int tokens,
+__device__ void rope(const T* x, const float* rotations, T* out, long long count, int pieces, int heads, int tokens,
                      long long row_stride, long long token_stride, long long head_stride, int each_row, float sign) {
   const long long index = thread_index();
   if (index >= count) return;
@@ -90,7 +90,7 @@ __device__ void turn(const T* x, const float* turns, T* out, long long count, in
   const long long place = of_head / heads;  // row and token
   const long long row = place / tokens, token = place % tokens;
   const Some<T, W> from = load<T, W>(x + row * row_stride + token * token_stride + head * head_stride, piece);
-  const Some<float, W> by = load<float, W>(turns, (each_row != 0 ? place : token) * pieces + piece);
+  const Some<float, W> by = load<float, W>(rotations, (each_row != 0 ? place : token) * pieces + piece);
   Some<T, W> result;
   for (int i = 0; i < W; i += 2) {
     const float a = wide(from.at[i]), b = wide(from.at[i + 1]), c = by.at[i], d = sign * by.at[i + 1];
@@ -328,11 +328,12 @@ __device__ inline void add_squares(const LeafRuns& of, int runs, double* sums) {
   TITAN_ADD_ROWS(T, W, end, 2)                                                                                        \
   TITAN_ADD_ROWS(T, W, end, 4)                                                                                        \
   TITAN_ADD_ROWS(T, W, end, 8)
-#define TITAN_PAIRS(T, W, end)                                                                                      \
-  extern "C" __global__ void turn_##end(const T* x, const float* turns, T* out, long long count, int pieces,        \
-                                        int heads, int tokens, long long row_stride, long long token_stride,        \
-                                        long long head_stride, int each_row, float sign) {                          \
-    turn<T, W>(x, turns, out, count, pieces, heads, tokens, row_stride, token_stride, head_stride, each_row, sign); \
+#define TITAN_PAIRS(T, W, end)                                                                                   \
+  extern "C" __global__ void rope_##end(const T* x, const float* rotations, T* out, long long count, int pieces, \
+                                        int heads, int tokens, long long row_stride, long long token_stride,     \
+                                        long long head_stride, int each_row, float sign) {                       \
+    rope<T, W>(x, rotations, out, count, pieces, heads, tokens, row_stride, token_stride, head_stride, each_row, \
+               sign);                                                                                            \
   }
 
 TITAN_ANY_WIDTH(bf16, 4, bf16_4)

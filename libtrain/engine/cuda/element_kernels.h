@@ -21,7 +21,7 @@ class ElementKernels : public Kernels {
                                const at::Tensor& weight, const at::Tensor& scale) override;
   at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) override;
   SwiGluGradients swiglu_gradients(const at::Tensor& gate, const at::Tensor& up, at::Tensor inner) override;
-  at::Tensor turn(const at::Tensor& x_BTHK, const at::Tensor& turns, bool back) override;
+  at::Tensor rope(const at::Tensor& x_BTHK, const at::Tensor& rotations, bool back) override;
   at::Tensor logit_gradients(at::Tensor log_probabilities, const at::Tensor& targets, double scale,
                              at::ScalarType type) override;
   at::Tensor add_rows(std::span<const at::Tensor> rows) override;

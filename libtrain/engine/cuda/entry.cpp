@@ -25,7 +25,7 @@ class CudaAndNccl : public DeviceModule {
     return std::make_unique<CudaDevice>(settings);
   }
   std::unique_ptr<Fabric> make_fabric(const FabricRequest& request) override {
-    set_wait_rules({request.look, request.patience});
+    set_wait_rules({request.check_peers, request.patience});
     return std::make_unique<NcclFabric>(request, index_);
   }
 
@@ -44,14 +44,14 @@ GpuFacts probe_gpus() {
   if (facts.driver == 0) return facts;
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
-    facts.no_gpu_since = cudaGetErrorString(error);
+    facts.no_gpu_reason = cudaGetErrorString(error);
     (void)cudaGetLastError();
     return facts;
   }
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp properties{};
     if (const cudaError_t error = cudaGetDeviceProperties(&properties, i); error != cudaSuccess) {
-      facts.no_gpu_since = cudaGetErrorString(error);
+      facts.no_gpu_reason = cudaGetErrorString(error);
       break;
     }
     facts.gpus.push_back({properties.name, properties.totalGlobalMem, properties.major, properties.minor});

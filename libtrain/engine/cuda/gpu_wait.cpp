@@ -29,8 +29,8 @@ WaitRules& rules() {
 /// forever; only this class detects that.
 class Transfers {
  public:
-  void add(const std::string& group, std::function<void()> look) {
-    Waiting waiting{{}, group, std::move(look)};
+  void add(const std::string& group, std::function<void()> check) {
+    Waiting waiting{{}, group, std::move(check)};
     waiting.over.record(c10::cuda::getCurrentCUDAStream());
     const ckpt::MutexLock lock(mutex_);
     while (!waiting_.empty() && waiting_.front().over.query()) {
@@ -45,7 +45,7 @@ class Transfers {
     const ckpt::MutexLock lock(mutex_);
     if (std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.over.query(); }) > 0)
       last_end_ = Clock::now();
-    for (const Waiting& waiting : waiting_) waiting.look();
+    for (const Waiting& waiting : waiting_) waiting.check();
     if (waiting_.empty() || Clock::now() - last_end_ < patience) return;
     const auto most = std::chrono::duration_cast<std::chrono::seconds>(patience);
     throw CommError(ckpt::failed("no transfer between GPUs has come to its end for " + std::to_string(most.count()) +
@@ -58,7 +58,7 @@ class Transfers {
   struct Waiting {
     at::cuda::CUDAEvent over;
     std::string group;
-    std::function<void()> look;
+    std::function<void()> check;
   };
 
   ckpt::Mutex mutex_;
@@ -72,9 +72,9 @@ Transfers& transfers() {
   return all;
 }
 
-void look() {
+void check_all() {
   const WaitRules& all = rules();
-  if (all.look) all.look();
+  if (all.check_peers) all.check_peers();
   transfers().check(all.patience ? all.patience() : kForEver);
 }
 
@@ -82,7 +82,7 @@ void look() {
 
 void set_wait_rules(WaitRules chosen) { rules() = std::move(chosen); }
 
-void note_transfer(const std::string& group, std::function<void()> look) { transfers().add(group, std::move(look)); }
+void note_transfer(const std::string& group, std::function<void()> check) { transfers().add(group, std::move(check)); }
 
 void wait_for_event(const at::cuda::CUDAEvent& event, std::chrono::microseconds spin) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
@@ -92,7 +92,7 @@ void wait_for_event(const at::cuda::CUDAEvent& event, std::chrono::microseconds 
   while (!event.query()) {
     const auto now = Clock::now();
     if (now - looked >= kBetweenLooks) {
-      look();
+      check_all();
       looked = now;
     }
     if (now - began >= spin) std::this_thread::sleep_for(kNap);

@@ -43,9 +43,9 @@ NcclFabric::NcclFabric(const FabricRequest& request, int device)
   options_.init_timeout = request.expect_timeout;
 }
 
-void NcclFabric::expect(const ExchangeWays& ways) {
-  if ((ways.all_to_all || !ways.few.empty()) && all_ == nullptr) connect_all(ways);
-  for (const int peer : ways.swaps) connect_channel(swap_channel(rank_, peer));
+void NcclFabric::expect(const ExchangePeers& peers) {
+  if ((peers.all_to_all || !peers.few.empty()) && all_ == nullptr) connect_all(peers);
+  for (const int peer : peers.swaps) connect_channel(swap_channel(rank_, peer));
 }
 
 std::unique_ptr<NcclGroup> NcclFabric::connect(const std::string& name, int rank, int size) const {
@@ -58,11 +58,11 @@ std::unique_ptr<NcclGroup> NcclFabric::connect(const std::string& name, int rank
 
 // NCCL connects two ranks at their first transfer, and blocks both hosts until the other rank arrives. So the first
 // transfer is made here, where both ranks are known to arrive.
-void NcclFabric::connect_all(const ExchangeWays& ways) {
+void NcclFabric::connect_all(const ExchangePeers& peers) {
   const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(options_.device));
   all_ = connect("all", rank_, size_);
-  std::vector<std::int64_t> one_each(static_cast<std::size_t>(size_), ways.all_to_all ? 1 : 0);
-  for (const int peer : ways.few) one_each[static_cast<std::size_t>(peer)] = 1;
+  std::vector<std::int64_t> one_each(static_cast<std::size_t>(size_), peers.all_to_all ? 1 : 0);
+  for (const int peer : peers.few) one_each[static_cast<std::size_t>(peer)] = 1;
   const std::int64_t all = std::accumulate(one_each.begin(), one_each.end(), std::int64_t{0});
   const at::Tensor give = at::zeros({all}, at::kCUDA);
   at::Tensor take = at::zeros({all}, at::kCUDA);

@@ -19,7 +19,7 @@ class NcclFabric : public Fabric {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void expect(const ExchangeWays& ways) override;
+  void expect(const ExchangePeers& peers) override;
   void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_splits) override;
   void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
@@ -31,7 +31,7 @@ class NcclFabric : public Fabric {
  private:
   std::unique_ptr<NcclGroup> connect(const std::string& name, int rank, int size) const;
   /// Creates the communicator of all ranks, and sends one element between each pair of ranks that will exchange.
-  void connect_all(const ExchangeWays& ways);
+  void connect_all(const ExchangePeers& peers);
   void connect_channel(const Channel& channel);
   NcclGroup& channel(const Channel& channel);
 

@@ -82,9 +82,9 @@ void try_elements(CudaDevice& device) {
     check_same(of.up, expected.up, "the gradient of SwiGLU's input");
     check_same(of.product, expected.product, "SwiGLU in its backward");
     const at::Tensor heads = gate.view({2, 32, 4, 64}),
-                     turns = at::view_as_complex(numbers({32, 1, 32, 2}, 0.7).to(at::kFloat));
+                     rotations = at::view_as_complex(numbers({32, 1, 32, 2}, 0.7).to(at::kFloat));
     for (const bool back : {false, true})
-      check_same(own.turn(heads, turns, back), own.Kernels::turn(heads, turns, back), "RoPE");
+      check_same(own.rope(heads, rotations, back), own.Kernels::rope(heads, rotations, back), "RoPE");
     const at::Tensor logs = at::log_softmax(gate.to(at::kFloat), 1),
                      targets = at::arange(64, device.options(at::kLong));
     check_same(own.logit_gradients(logs.clone(), targets, 0.125, type),

@@ -38,9 +38,9 @@ SwiGluGradients Kernels::swiglu_gradients(const at::Tensor& gate, const at::Tens
   return {std::move(of_gate), std::move(inner), active.mul_(up)};
 }
 
-at::Tensor Kernels::turn(const at::Tensor& x_BTHK, const at::Tensor& turns, bool back) {
+at::Tensor Kernels::rope(const at::Tensor& x_BTHK, const at::Tensor& rotations, bool back) {
   const at::Tensor pairs = at::view_as_complex(x_BTHK.to(at::kFloat).contiguous().unflatten(3, {-1, 2}));
-  return at::view_as_real(pairs * (back ? turns.conj() : turns)).flatten(3).to(x_BTHK.scalar_type());
+  return at::view_as_real(pairs * (back ? rotations.conj() : rotations)).flatten(3).to(x_BTHK.scalar_type());
 }
 
 at::Tensor Kernels::logit_gradients(at::Tensor log_probabilities, const at::Tensor& targets, double scale,

@@ -51,10 +51,10 @@ class Kernels {
   virtual at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
   /// The backward of swiglu(gate, up), where `inner` is the gradient of its result. May overwrite `inner`.
   virtual SwiGluGradients swiglu_gradients(const at::Tensor& gate, const at::Tensor& up, at::Tensor inner);
-  /// RoPE: multiplies adjacent pairs of the last dim, as complex fp32 numbers, by the rotations `turns`: complex64
+  /// RoPE: multiplies adjacent pairs of the last dim, as complex fp32 numbers, by the rotations `rotations`: complex64
   /// [T,1,K/2], or [B,T,1,K/2] if the rows of the batch differ. With `back`, rotates by the opposite angles. The result
   /// has x's type.
-  virtual at::Tensor turn(const at::Tensor& x_BTHK, const at::Tensor& turns, bool back);
+  virtual at::Tensor rope(const at::Tensor& x_BTHK, const at::Tensor& rotations, bool back);
 
   /// The gradients of logits [R,V], in type `type`, for the loss -scale * log_probabilities[target] of each row; 0
   /// where the target is kNoTarget. `log_probabilities` is fp32 [R,V] and may be overwritten; `targets` is int64 [R].

@@ -26,7 +26,7 @@ std::optional<std::size_t> tied_slot(const ExchangeSetup& setup) {
 GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners,
                                    const RankStages& stages)
     : setup_(world, plan, owners, stages),
-      sums_(setup_.exchange.turns.empty() ? make_late_sums(setup_) : make_turn_sums(setup_)),
+      sums_(setup_.exchange.turns.empty() ? make_late_sums(setup_) : make_micro_batch_sums(setup_)),
       sharing_(setup_) {
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
@@ -42,11 +42,11 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
 
 void GradientExchange::connect() {
   const bool nodes = has_node_groups(setup_.plan);
-  const GroupWays ways = group_ways(setup_.exchange, nodes);
-  setup_.world.dp->expect(ways.stage);
+  const GroupPeers peers = group_peers(setup_.exchange, nodes);
+  setup_.world.dp->expect(peers.stage);
   if (!nodes) return;
-  setup_.world.node->expect(ways.node);
-  setup_.world.between_nodes->expect(ways.between_nodes);
+  setup_.world.node->expect(peers.node);
+  setup_.world.between_nodes->expect(peers.between_nodes);
 }
 
 at::Tensor GradientExchange::piece_of(const ckpt::OwnedPiece& piece, const at::Tensor& flat) const {

@@ -35,11 +35,11 @@ class GradientExchange : public StepExchange {
   /// before all other functions, once all ranks have created their exchange. \error CommError
   void connect();
 
-  bool in_turns() const override { return !sums_->whole(); }
+  bool per_micro_batch() const override { return !sums_->whole(); }
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
-  /// Starts to exchange the parts that are ready, the model's last part first. If in_turns(), a part is ready when all
-  /// its gradients of the rank's `local`-th micro-batch of `stage` are in `sums`. Otherwise it is ready when its sums
-  /// are complete. Does nothing if there is a single part.
+  /// Starts to exchange the parts that are ready, the model's last part first. If per_micro_batch(), a part is ready
+  /// when all its gradients of the rank's `local`-th micro-batch of `stage` are in `sums`. Otherwise it is ready when
+  /// its sums are complete. Does nothing if there is a single part.
   void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
 
   /// Sums the gradients of the step over the data-parallel ranks and returns those that this rank owns, one per piece.
@@ -47,11 +47,11 @@ class GradientExchange : public StepExchange {
   ///
   /// `sums` has one TreeSum per entry of stages.parameters(). Each must be complete, or already taken by collect() or
   /// begin(). If a tied head is on another rank than its embedding, the head's sums are sent to the embedding's rank of
-  /// the same dp_rank over `world.pp`. Sums are sent as fp32. If in_turns(), the gradients of a micro-batch were sent
-  /// in their own type (fp32 or bf16). \error CommError
+  /// the same dp_rank over `world.pp`. Sums are sent as fp32. If per_micro_batch(), the gradients of a micro-batch were
+  /// sent in their own type (fp32 or bf16). \error CommError
   std::vector<OwnedGradient> reduce(std::span<TreeSum> sums);
 
-  bool beside() const override { return lane_ != nullptr; }
+  bool overlaps() const override { return lane_ != nullptr; }
   /// The number of parts. They are in model order.
   std::size_t parts() const { return setup_.exchange.parts.size(); }
   /// The pieces of a part that this rank owns, as a range [first, second) of all pieces that it owns.

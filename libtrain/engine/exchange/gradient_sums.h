@@ -32,6 +32,6 @@ class GradientSums {
 std::unique_ptr<GradientSums> make_late_sums(const ExchangeSetup& setup);
 /// Sums in turns: the gradients of each micro-batch are exchanged at once, so that a rank holds only the sums that it
 /// owns (ZeRO-2). `setup` must outlive the result.
-std::unique_ptr<GradientSums> make_turn_sums(const ExchangeSetup& setup);
+std::unique_ptr<GradientSums> make_micro_batch_sums(const ExchangeSetup& setup);
 
 }  // namespace titan::train

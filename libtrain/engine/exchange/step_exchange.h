@@ -14,14 +14,14 @@ class StepExchange {
   virtual ~StepExchange() = default;
 
   /// Whether gradients are exchanged "in turns", that is after each micro-batch. Only then collect() is called.
-  virtual bool in_turns() const = 0;
+  virtual bool per_micro_batch() const = 0;
   /// Takes the gradients of this rank's `local`-th micro-batch out of the `sums` of a stage and sends them to their
   /// owners. The executor calls it in the order of the schedule table, which is the same on all ranks of the stage.
   /// `sums` is empty if the rank does not have the micro-batch.
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
 
   /// Whether transfers overlap with computing. Only then are the next three functions called.
-  virtual bool beside() const = 0;
+  virtual bool overlaps() const = 0;
   /// The executor reports that a backward has added gradients of the rank's `local`-th micro-batch of `stage` to
   /// `sums`, which are all sums of the step.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;

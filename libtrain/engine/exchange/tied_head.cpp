@@ -31,7 +31,7 @@ std::vector<at::Tensor> TiedHead::receive_sums(const std::vector<at::Tensor>& of
   return nodes;
 }
 
-void TiedHead::move_table(const at::Tensor& table, const RowExchange& rows) const {
+void TiedHead::transfer_table(const at::Tensor& table, const RowExchange& rows) const {
   const std::int64_t piece = exchange_.tied_piece;
   std::uint64_t tag = kTiedWeightTags;
   for (std::int64_t from = 0; from < table.numel(); from += piece, ++tag) {

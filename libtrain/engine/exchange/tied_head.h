@@ -31,7 +31,7 @@ class TiedHead {
   /// Receives the head's sums: one tensor for each of `of_embedding`, of the same size.
   std::vector<at::Tensor> receive_sums(const std::vector<at::Tensor>& of_embedding) const;
   /// Copies the embedding's compute copy to the head's. Both ranks call this, each with its own copy as `table` (1-D).
-  void move_table(const at::Tensor& table, const RowExchange& rows) const;
+  void transfer_table(const at::Tensor& table, const RowExchange& rows) const;
 
  private:
   int first_rank() const;

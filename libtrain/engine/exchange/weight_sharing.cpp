@@ -18,7 +18,7 @@ void WeightSharing::share(std::size_t part) {
   if (part + 1 < shared_.size() || !(setup_.tied.sends() || setup_.tied.receives())) return;
   // The table is sent over world.pp in this thread, not in the lane, since the executor uses world.pp too.
   if (setup_.lane) setup_.lane->wait_all();  // the executor's transfers are in the same group
-  setup_.tied.move_table(setup_.tied.sends() ? weights_.back() : weights_.front(), setup_.rows);
+  setup_.tied.transfer_table(setup_.tied.sends() ? weights_.back() : weights_.front(), setup_.rows);
 }
 
 void WeightSharing::share_rows(std::size_t part) const {

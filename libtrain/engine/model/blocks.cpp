@@ -63,7 +63,7 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
 
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
                      const Documents& documents) {
-  const Heads heads = project(x_BTD, w, documents.apart() ? documents.turns_BTK : rope, use);
+  const Heads heads = project(x_BTD, w, documents.apart() ? documents.rope_BTK : rope, use);
   const at::Tensor out_BHTK = documents.apart()
                                   ? document_attention(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK, documents, w.window)
                                   : causal_attention(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK, w.window);
@@ -75,7 +75,7 @@ at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, 
   const std::int64_t before = cache.length(), tokens = x_BTD.size(1);
   if (before > 0 && tokens != 1) throw std::invalid_argument("a cache that is not empty takes one token at a time");
   const Heads heads = project(x_BTD, w, rope.narrow(0, before, tokens), use);
-  const KvCache::Seen seen = cache.append(layer, heads.k_BGTK, heads.v_BGTK);
+  const KvCache::KeysValues seen = cache.append(layer, heads.k_BGTK, heads.v_BGTK);
   const at::Tensor out_BHTK = before == 0 ? causal_attention(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK, w.window)
                                           : of_newest(heads.q_BHTK, seen.k_BGTK, seen.v_BGTK, w.window);
   return linear(out_BHTK.transpose(1, 2).flatten(2), w.out, use);

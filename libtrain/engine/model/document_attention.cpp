@@ -23,7 +23,7 @@ Documents documents_of(std::span<const std::vector<std::int64_t>> starts, std::i
       if (start < length) add(start);
     add(length);
   }
-  documents.turns_BTK = rope.index_select(0, device().from_host(places)).view({rows, length, rope.size(1)});
+  documents.rope_BTK = rope.index_select(0, device().from_host(places)).view({rows, length, rope.size(1)});
   return documents;
 }
 

@@ -15,8 +15,8 @@ namespace titan::train {
 /// The documents in the rows of a micro-batch.
 struct Documents {
   std::vector<std::int64_t>
-      lengths;           ///< tokens of each document, row after row, B x T in total; empty: each row is one document
-  at::Tensor turns_BTK;  ///< RoPE rotations by position in the document, complex64 [B,T,K/2]
+      lengths;          ///< tokens of each document, row after row, B x T in total; empty: each row is one document
+  at::Tensor rope_BTK;  ///< RoPE rotations by position in the document, complex64 [B,T,K/2]
   bool apart() const { return !lengths.empty(); }  ///< whether documents are masked from each other
 };
 

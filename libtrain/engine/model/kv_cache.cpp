@@ -20,8 +20,8 @@ void make_room(at::Tensor& held, const at::Tensor& like, std::int64_t length, st
 
 }  // namespace
 
-KvCache::Seen KvCache::append(std::size_t layer, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK) {
-  Seen& held = layers_.at(layer);
+KvCache::KeysValues KvCache::append(std::size_t layer, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK) {
+  KeysValues& held = layers_.at(layer);
   const std::int64_t more = k_BGTK.size(kTime), all = length_ + more;
   const auto put = [&](at::Tensor& to, const at::Tensor& from) {
     make_room(to, from, length_, all);

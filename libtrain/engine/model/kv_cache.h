@@ -14,16 +14,16 @@ class KvCache {
 
   std::int64_t length() const { return length_; }  ///< number of tokens, as of the last advance()
   /// Keys and values of a layer for all tokens, including those that append() has just added.
-  struct Seen {
+  struct KeysValues {
     at::Tensor k_BGTK, v_BGTK;
   };
   /// Adds the keys and values [1,G,T,K] of the next T tokens to `layer`.
-  Seen append(std::size_t layer, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK);
+  KeysValues append(std::size_t layer, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK);
   /// Adds `tokens` to length(). Call it after append() has added that number of tokens to every layer.
   void advance(std::int64_t tokens) { length_ += tokens; }
 
  private:
-  std::vector<Seen> layers_;  // their tensors have room for more tokens
+  std::vector<KeysValues> layers_;  // their tensors have room for more tokens
   std::int64_t length_ = 0;
 };
 

@@ -32,6 +32,6 @@ class DeviceModule {
 };
 
 /// The name of the function that returns the DeviceModule.
-inline constexpr const char* kDeviceModuleDoor = "titan_cuda_module";
+inline constexpr const char* kDeviceModuleEntry = "titan_cuda_module";
 
 }  // namespace titan::train

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "libtrain/job/control/comm_error.h"
-#include "libtrain/job/reduction/exchange_ways.h"
+#include "libtrain/job/reduction/exchange_peers.h"
 
 namespace at {
 class Tensor;
@@ -36,13 +36,13 @@ class Fabric {
   /// Announces the transfers that the group will carry, except send and recv. A fabric that needs connections for them
   /// creates them here. All members call it before the first step, while no transfer is in progress; it may be called
   /// again. \error throws CommError
-  virtual void expect(const ExchangeWays&) {}
+  virtual void expect(const ExchangePeers&) {}
   /// Sends in_splits[r] elements of `in` to rank r, and receives out_splits[r] elements from it into `out`. Both
   /// tensors are 1-D, with the elements of all ranks in rank order. Orders later work of the device after the transfer,
   /// as Transfer::wait(). Both tensors may be freed when it returns.
   virtual void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                           const std::vector<std::int64_t>& in_splits) = 0;
-  /// As all_to_all(), among a few ranks (ExchangeWays::few): ranks that exchange no elements with each other do not
+  /// As all_to_all(), among a few ranks (ExchangePeers::few): ranks that exchange no elements with each other do not
   /// wait for each other. `tag` follows the rules of send().
   virtual void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                         const std::vector<std::int64_t>& in_splits, std::uint64_t tag);

@@ -22,7 +22,7 @@ struct FabricRequest {
   std::chrono::milliseconds init_timeout{300'000};    ///< timeout for connecting
   std::chrono::milliseconds expect_timeout{300'000};  ///< for Fabric::expect
   /// Throws CommError if a rank of the run has died. Call it repeatedly while the host waits. Any thread.
-  std::function<void()> look;
+  std::function<void()> check_peers;
   /// Timeout of a transfer: comm.train_timeout_seconds, longer in the first step. Any thread.
   std::function<std::chrono::milliseconds()> patience;
   /// Creates the same group over Gloo, for a fabric that is built on it. Call it at most once.

@@ -403,7 +403,7 @@ std::function<void()> GlooCommunicator::closer() const {
   return [link = group_->link] { link->close(); };
 }
 
-std::unique_ptr<GlooCommunicator> GlooCommunicator::beside(std::string name, milliseconds timeout) const {
+std::unique_ptr<GlooCommunicator> GlooCommunicator::duplicate(std::string name, milliseconds timeout) const {
   auto group = std::make_shared<Group>(*group_);
   group->options.name = std::move(name);
   group->timeout = std::make_shared<std::atomic<milliseconds>>(timeout);

@@ -57,7 +57,7 @@ class GlooCommunicator : public Communicator {
   void barrier() override;
 
   /// A communicator over the same connections, with another name and timeout. Only one thread may use the two.
-  std::unique_ptr<GlooCommunicator> beside(std::string name, std::chrono::milliseconds timeout) const;
+  std::unique_ptr<GlooCommunicator> duplicate(std::string name, std::chrono::milliseconds timeout) const;
   /// Returns a function that sets the timeout of operations that start later. Any thread may call it.
   std::function<void(std::chrono::milliseconds)> deadline() const;
 

@@ -257,7 +257,7 @@ class Connector {
       return;
     }
     auto all = training_group("all", world.rank, world.size, std::max(first, options_.io_timeout));
-    world.io = all->beside("io", options_.io_timeout);
+    world.io = all->duplicate("io", options_.io_timeout);
     all->deadline()(first);
     if (fabric_maker()) session_->next_is_gone = all->watch((world.rank + 1) % world.size);
     world.all = std::move(all);
@@ -288,7 +288,7 @@ class Connector {
     request.store = c10::make_intrusive<c10d::PrefixStore>("fabric/" + name, store_);
     request.init_timeout = left_until(deadline_);
     request.expect_timeout = options_.init_timeout;
-    request.look = look_at(session_);
+    request.check_peers = peer_check(session_);
     auto patience = std::make_shared<std::atomic<milliseconds>>(timeout);
     deadlines_.push_back([patience](milliseconds deadline) { *patience = deadline; });
     request.patience = [patience] { return patience->load(); };
@@ -296,10 +296,10 @@ class Connector {
     return fabric_maker()(request);
   }
 
-  /// FabricRequest::look. While a device waits for a peer, only the host can notice that the peer has died. The rank
-  /// before the dead one notices it at once, since its connection closes; the others hear of it through that rank's
-  /// heartbeat.
-  static std::function<void()> look_at(const std::weak_ptr<Session>& watched) {
+  /// FabricRequest::check_peers. While a device waits for a peer, only the host can notice that the peer has died. The
+  /// rank before the dead one notices it at once, since its connection closes; the others hear of it through that
+  /// rank's heartbeat.
+  static std::function<void()> peer_check(const std::weak_ptr<Session>& watched) {
     return [watched] {
       const std::shared_ptr<Session> session = watched.lock();
       if (!session || !session->heartbeat) return;

@@ -147,26 +147,26 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
 }
 
 void Executor::before_use(const Stage& stage, std::size_t segment) {
-  if (!exchange_ || !exchange_->beside()) return;
+  if (!exchange_ || !exchange_->overlaps()) return;
   // All parameters of a segment belong to one part of the exchange, so waiting for one of them is enough.
   const StepClock::In waiting(clock_, &StepTimes::gather);
   exchange_->await_weights(stage.index(), stage.own_parameters(segment).front());
 }
 
 void Executor::before_loss() {
-  if (!exchange_ || !exchange_->beside()) return;
+  if (!exchange_ || !exchange_->overlaps()) return;
   const StepClock::In waiting(clock_, &StepTimes::gather);
   exchange_->await_shared();
 }
 
 void Executor::after_backward(const Stage& stage, std::uint32_t local, StepOutput& out) {
-  if (!exchange_ || !exchange_->beside()) return;
+  if (!exchange_ || !exchange_->overlaps()) return;
   const StepClock::In exchanging(clock_, &StepTimes::exchange);
   exchange_->begin(stage.index(), local, out.sums);
 }
 
 void Executor::collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
-  if (!exchange_ || !exchange_->in_turns()) return;
+  if (!exchange_ || !exchange_->per_micro_batch()) return;
   const StepClock::In exchanging(clock_, &StepTimes::exchange);
   const ActionTrace::In traced(trace_, "exchange");
   exchange_->collect(stage, local, sums);

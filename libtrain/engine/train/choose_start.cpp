@@ -113,7 +113,7 @@ void choose_start(RunState& run) {
   run.start.processor = word.processor;
 }
 
-void settle(RunState& run) {
+void resolve_settings(RunState& run) {
   Start& start = run.start;
   Status status;
   run.inputs.text_work = run.root() ? TextWork::kMake : TextWork::kNeed;

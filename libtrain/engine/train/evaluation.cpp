@@ -47,7 +47,7 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
       sum += device().read(std::vector{kernels().loss_sum(losses)}).front();
     }
     if (sink) TITAN_RETURN_IF_ERROR(sink(host_values<float>(device().to_host(logits_BTV))));
-    spin.look();
+    spin.update();
   }
   report.loss = sum / static_cast<double>(report.predictions);
   return report;

@@ -100,7 +100,7 @@ ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const 
       break;
     }
     more = {token};
-    spin.look();
+    spin.update();
   }
   return report;
 }

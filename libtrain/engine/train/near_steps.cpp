@@ -81,13 +81,13 @@ void begin_copies(RunState& run, const std::set<std::uint64_t>& damaged) {
   options.checkpoint_dir = run.checkpoint_dir;
   options.read_back = read_back_of(run.config().checkpoint.verify_after_write);
   options.damaged = damaged;
-  options.still_ours = [&run] { return run.house.files->still_ours(); };
+  options.still_ours = [&run] { return run.root_objects.files->still_ours(); };
   options.problem = log_warn;
-  run.house.near = std::make_unique<NearTier>(run.fs, std::move(options));
-  for (const std::uint64_t step : not_durable(run)) run.house.near->add(step);
+  run.root_objects.near = std::make_unique<NearTier>(run.fs, std::move(options));
+  for (const std::uint64_t step : not_durable(run)) run.root_objects.near->add(step);
 }
 
-void bring_home(RunState& run) {
+void copy_to_run_folder(RunState& run) {
   const std::uint64_t step = run.start.decision.step;
   run.on_root([&]() -> Status {
     if (run.start.decision.durable) return ckpt::ok_status();
@@ -95,7 +95,7 @@ void bring_home(RunState& run) {
              run.checkpoint_dir);
     ckpt::StepCopyOptions how;
     how.read_back = read_back_of(run.config().checkpoint.verify_after_write);
-    how.commit = {run.lost.damaged.contains(step), [&run] { return run.house.files->still_ours(); }};
+    how.commit = {run.lost.damaged.contains(step), [&run] { return run.root_objects.files->still_ours(); }};
     how.cancel = run.inputs.stop;
     TITAN_RETURN_IF_ERROR(ckpt::copy_step(run.fs, run.start.decision.path, run.checkpoint_dir, how).status());
     return ckpt::note_durable(run.fs, run.start.decision.path);
@@ -103,7 +103,7 @@ void bring_home(RunState& run) {
   run.lost.near.insert(step);
 }
 
-void leave_near(const RunState& run) {
+void remove_near_folder(const RunState& run) {
   if (!run.root() || run.near_folder.empty()) return;
   for (const std::string& kept : ckpt::remove_near(run.fs, run.near_folder))
     log_warn("a step was removed from checkpoint.near; " + ckpt::kept_text(kept));

@@ -32,7 +32,7 @@ void prove_last_step(RunState& run) {
   check(first);
 }
 
-void pass_over(RunState& run, const Status& error) {
+void skip_unreadable_step(RunState& run, const Status& error) {
   const auto mine = run.watch.place();
   const std::vector<std::string> places = run.world.io->all_gather(mine ? encode_place(*mine) : "");
   const auto met = std::find_if(places.begin(), places.end(), [](const std::string& place) { return !place.empty(); });
@@ -42,9 +42,9 @@ void pass_over(RunState& run, const Status& error) {
   const auto decide = [&]() -> ckpt::Result<std::uint64_t> {
     TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.inputs, run.permission));
     TITAN_ASSIGN_OR_RETURN(const ckpt::UnreadablePlace place, ckpt::decode_place(*met));
-    near = lies_near(request, place);
-    return step_to_pass_over(run.config(), request, error, place,
-                             [&](const ckpt::UnreadablePlace& at) { return read_again(run.fs, at); });
+    near = is_near_place(request, place);
+    return step_to_skip(run.config(), request, error, place,
+                        [&](const ckpt::UnreadablePlace& at) { return read_again(run.fs, at); });
   };
   const ckpt::Result<std::uint64_t> step = run.world.rank == second ? decide() : ckpt::Result<std::uint64_t>(0);
   check(agree(*run.world.io, step.status()));
@@ -53,7 +53,7 @@ void pass_over(RunState& run, const Status& error) {
   MessageReader word(bytes);
   const std::uint64_t passed = word.number();
   if (!(word.number() != 0 ? run.lost.near : run.lost.unreadable).insert(passed).second) throw StatusError(error);
-  if (run.root()) log_warn(passed_over_line(passed, error));
+  if (run.root()) log_warn(skipped_step_line(passed, error));
   run.watch.forget();
 }
 

@@ -18,13 +18,13 @@ Status open_device(const CudaModule& module, const recipe::Config& config, int i
   DeviceSettings settings{.index = index, .deterministic = config.debug.deterministic};
   TITAN_ASSIGN_OR_RETURN(settings.attention, attention_kernel(config));
   if (settings.deterministic) TITAN_RETURN_IF_ERROR(check_workspace(std::getenv("CUBLAS_WORKSPACE_CONFIG")));
-  const auto door = reinterpret_cast<DeviceModule* (*)()>(module.find(kDeviceModuleDoor));
-  if (door == nullptr)
+  const auto entry = reinterpret_cast<DeviceModule* (*)()>(module.find(kDeviceModuleEntry));
+  if (entry == nullptr)
     return ckpt::invalid("libtitan_cuda.so is older than titan-train: it makes no device")
         .with_hint("build both together: cmake --build build");
   // First the switches of the host: make_device() changes some of them for the GPU.
   setup_determinism(threads);
-  DeviceModule* const maker = door();
+  DeviceModule* const maker = entry();
   try {
     use_device(maker->make_device(settings).release());  // never destroyed, so it outlives all tensors
   } catch (const std::exception& error) {

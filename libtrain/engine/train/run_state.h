@@ -33,7 +33,7 @@ namespace titan::train {
 
 /// What only rank 0 has: it writes the run folder. Empty on other ranks. Each member is destroyed before those above
 /// it.
-struct House {
+struct RootObjects {
   std::unique_ptr<RunFiles> files;    ///< logs and other files; holds the lock of the run
   std::unique_ptr<PublishHook> hook;  ///< only if a publish command is set
   std::unique_ptr<ckpt::Retention> retention;
@@ -127,7 +127,7 @@ struct RunState {
 
   // Connections to the other ranks, and the run folder. They outlive the training objects.
   World world;
-  House house;
+  RootObjects root_objects;
 
   // Training.
   RankEngine engine;

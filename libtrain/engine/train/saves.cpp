@@ -92,7 +92,8 @@ bool Saves::time_is_up() {
   if ((background_ && background_->busy()) || !schedule_->may_be_early(now_s())) return false;
   if (answer_ && *answer_ == StoreAnswer::kYes) return true;
   // Each query is a job in the queue of the thread that writes files, so it is repeated only after an answer.
-  if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.house.files->ask_store(run_.checkpoint_dir, needed_);
+  if (!answer_ || *answer_ == StoreAnswer::kNo)
+    answer_ = run_.root_objects.files->ask_store(run_.checkpoint_dir, needed_);
   return false;
 }
 
@@ -129,20 +130,20 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
   const std::uint64_t step = snap.train.step;
   schedule_->begun(now_s());
   const auto on_root = [&]() -> Status {
-    TITAN_RETURN_IF_ERROR(run_.house.files->still_ours());
+    TITAN_RETURN_IF_ERROR(run_.root_objects.files->still_ours());
     log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
     run_.options.watcher->saving(step);
-    run_.house.files->event(step, "save_begin", {});
+    run_.root_objects.files->event(step, "save_begin", {});
     needed_ = ckpt::space_for_save(snap);
     // The deletion of an old step, started by the previous save, may still be in progress.
     const auto begin = Clock::now();
     const auto patience = run_.store_patience();
     const bool near = goes_near(snap, patience / 2);
     run_.engine.checkpointer->save_into(near ? run_.near_folder : run_.checkpoint_dir);
-    if (run_.house.near && run_.config().checkpoint.on_save_error == "stop")
-      TITAN_RETURN_IF_ERROR(run_.house.near->refused());
+    if (run_.root_objects.near && run_.config().checkpoint.on_save_error == "stop")
+      TITAN_RETURN_IF_ERROR(run_.root_objects.near->refused());
     if (!near && !ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok())
-      run_.house.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
+      run_.root_objects.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
     return sync_lines(std::chrono::duration_cast<std::chrono::milliseconds>(patience - (Clock::now() - begin)));
   };
   const Status status = agree(*run_.world.io, run_.root() ? on_root() : ckpt::ok_status());
@@ -153,9 +154,9 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
 // Metrics lines are made durable before the checkpoint. So a published step lacks its lines only if storage refused
 // them.
 Status Saves::sync_lines(std::chrono::milliseconds patience) {
-  if (run_.config().checkpoint.on_save_error == "stop") return run_.house.files->sync(patience);
+  if (run_.config().checkpoint.on_save_error == "stop") return run_.root_objects.files->sync(patience);
   const std::chrono::milliseconds wait = lines_late_ ? std::chrono::milliseconds{0} : kLines;
-  const Status lines = run_.house.files->sync(std::min(patience, wait));
+  const Status lines = run_.root_objects.files->sync(std::min(patience, wait));
   if (!lines.ok() && !lines_late_)
     log_warn("a checkpoint is saved without the newest lines of metrics.jsonl, which wait in memory: " +
              log_text(lines));
@@ -310,7 +311,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
   log_error(text);
   log_warn(then);
   run_.options.watcher->not_saved(outcome.step);
-  run_.house.files->event(outcome.step, "save_failed", {{"error", text}});
+  run_.root_objects.files->event(outcome.step, "save_failed", {{"error", text}});
 }
 
 void Saves::log_outcome(const SaveOutcome& outcome) {
@@ -320,7 +321,7 @@ void Saves::log_outcome(const SaveOutcome& outcome) {
   schedule_->succeeded();
   if (!run_.root()) return;
   saved_->path = outcome.report->path;
-  if (run_.house.near && ckpt::parent_path(outcome.report->path) == run_.near_folder) return tell_near(outcome);
+  if (run_.root_objects.near && ckpt::parent_path(outcome.report->path) == run_.near_folder) return tell_near(outcome);
   tell_durable(outcome);
 }
 
@@ -338,7 +339,7 @@ void Saves::tell_durable(const SaveOutcome& outcome) {
                            .publish_s = report.publish_seconds,
                            .durable_s = times.durable,
                            .gb_per_s = speed};
-  run_.house.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}});
+  run_.root_objects.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}});
   std::string cost;
   if (const auto seconds = schedule_->chosen_seconds()) cost = " interval_s=" + json_number(*seconds);
   if (!outcome.waited_for)
@@ -353,12 +354,12 @@ void Saves::tell_durable(const SaveOutcome& outcome) {
              (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
   }
   for (const std::string& warning : report.warnings) log_warn(warning);
-  if (!run_.house.near && run_.fs.refused_uncached() && !std::exchange(told_of_cache_, true))
+  if (!run_.root_objects.near && run_.fs.refused_uncached() && !std::exchange(told_of_cache_, true))
     log_info("the store of " + run_.checkpoint_dir +
              " refuses writes past the page cache (O_DIRECT): saves go through it");
-  run_.house.retention->saved(outcome.step, report.id, report.read_whole);
-  if (run_.house.hook)
-    run_.house.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id});
+  run_.root_objects.retention->saved(outcome.step, report.id, report.read_whole);
+  if (run_.root_objects.hook)
+    run_.root_objects.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id});
 }
 
 }  // namespace titan::train

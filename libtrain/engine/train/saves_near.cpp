@@ -24,23 +24,23 @@ std::string quoted_step(std::uint64_t step) { return "step " + std::to_string(st
 
 void Saves::tell_near(const SaveOutcome& outcome) {
   const SaveReport& report = *outcome.report;
-  run_.house.files->event(outcome.step, "save_near",
-                          {{"path", report.path},
-                           {"id", report.id.hex()},
-                           {"bytes", report.bytes},
-                           {"seconds", report.seconds},
-                           {"stall_s", outcome.times.stall}});
+  run_.root_objects.files->event(outcome.step, "save_near",
+                                 {{"path", report.path},
+                                  {"id", report.id.hex()},
+                                  {"bytes", report.bytes},
+                                  {"seconds", report.seconds},
+                                  {"stall_s", outcome.times.stall}});
   log_info(quoted_step(outcome.step) + " is in checkpoint.near, and is copied to " + run_.checkpoint_dir + ": " +
            report.path + " id=" + report.id.hex() + " bytes=" + std::to_string(report.bytes) +
            " seconds=" + json_number(report.seconds));
   for (const std::string& warning : report.warnings) log_warn(warning);
   near_saves_.insert_or_assign(outcome.step, outcome);
-  run_.house.near->add(outcome.step);
+  run_.root_objects.near->add(outcome.step);
 }
 
 void Saves::tell_copied() {
-  if (!run_.house.near) return;
-  for (Drained& copied : run_.house.near->take()) {
+  if (!run_.root_objects.near) return;
+  for (Drained& copied : run_.root_objects.near->take()) {
     SaveOutcome outcome{copied.step, SaveReport{}, {}, false};
     if (const auto found = near_saves_.find(copied.step); found != near_saves_.end()) outcome = found->second;
     near_saves_.erase(near_saves_.begin(), near_saves_.upper_bound(copied.step));
@@ -60,15 +60,15 @@ void Saves::tell_copied() {
 
 // The near folder holds at most three steps: one that is durable, one being copied, and one being written.
 bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds patience) {
-  if (!run_.house.near || past_near_) return false;
-  NearTier& near = *run_.house.near;
+  if (!run_.root_objects.near || past_near_) return false;
+  NearTier& near = *run_.root_objects.near;
   if (const Status late = near.wait(1, patience, std::chrono::milliseconds{0}); !late.ok()) {
     for (const std::uint64_t step : near.drop_older()) {
       const std::string text = quoted_step(step) + " is given up, for " + quoted_step(snap.train.step) +
                                " takes its place in " + near.folder() + "; copies to " + run_.checkpoint_dir +
                                " are late: " + log_text(late);
       log_warn(text);
-      run_.house.files->event(step, "save_failed", {{"error", text}});
+      run_.root_objects.files->event(step, "save_failed", {{"error", text}});
       near_saves_.erase(step);
     }
   }
@@ -94,8 +94,8 @@ bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds pati
 Status Saves::await_copies() {
   if (run_.near_folder.empty()) return ckpt::ok_status();
   Status status;
-  if (run_.house.near) {
-    status = run_.house.near->wait(0, run_.store_patience(), kLastCopies);
+  if (run_.root_objects.near) {
+    status = run_.root_objects.near->wait(0, run_.store_patience(), kLastCopies);
     tell_copied();
     if (status.ok() && durable_ < newest_)
       status = ckpt::failed(quoted_step(newest_) + " was lost in " + run_.near_folder + " before it was copied to " +

@@ -58,7 +58,7 @@ SpinGuard::SpinGuard() : last_(Clock::now()), waited_ns_(waited_for_cores()) {
 
 SpinGuard::~SpinGuard() { hold(false); }
 
-void SpinGuard::look() {
+void SpinGuard::update() {
   constexpr auto kEvery = std::chrono::milliseconds(100);  // each look reads a small file of every thread
   if (!watches_ || Clock::now() - last_ < kEvery) return;
   const std::uint64_t waited = waited_for_cores();

@@ -23,7 +23,7 @@ class SpinGuard {
   SpinGuard& operator=(const SpinGuard&) = delete;
 
   /// Measures, and switches between spinning and sleeping if needed, at most every 100 ms. Call it after every step.
-  void look();
+  void update();
 
   /// Whether waiting threads should sleep at once. `waited_share` is the time that all threads together waited for a
   /// core, divided by the elapsed time; `sleeps` is whether they sleep at present.

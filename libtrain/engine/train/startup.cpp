@@ -39,12 +39,12 @@ void connect_ranks(RunState& run) {
 
 void open_run_folder(RunState& run) {
   run.on_root([&]() -> Status {
-    TITAN_ASSIGN_OR_RETURN(run.house.files, RunFiles::open(run.fs, run.config(), run.checkpoint_dir));
+    TITAN_ASSIGN_OR_RETURN(run.root_objects.files, RunFiles::open(run.fs, run.config(), run.checkpoint_dir));
     return ckpt::ok_status();
   });
   // Without checkpoints, only rank 0 writes files, so the folder need not be shared.
   if (!run.config().checkpoint.enable) return;
-  check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.house.files->mark() : "",
+  check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.root_objects.files->mark() : "",
                             ckpt::lock_wait()));
   open_near_folder(run);
 }
@@ -136,16 +136,16 @@ StartOutcome start_in_folder(RunState& run) {
       choose_start(run);
       run.heed_stop();
       if (run.start.decision.near && (run.start.complete || is_at_stop(run.config(), run.start.decision))) {
-        bring_home(run);
+        copy_to_run_folder(run);
         continue;
       }
       if (run.start.complete) {
         prove_last_step(run);
-        leave_near(run);
+        remove_near_folder(run);
         if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
         return StartOutcome::kComplete;
       }
-      settle(run);
+      resolve_settings(run);
       check_store(run);
       run.heed_stop();
       load_or_init(run);
@@ -156,7 +156,7 @@ StartOutcome start_in_folder(RunState& run) {
       break;
     } catch (const StatusError& error) {
       if (error.status.code == ckpt::Code::kMediaError) {
-        pass_over(run, error.status);
+        skip_unreadable_step(run, error.status);
         continue;
       }
       if (error.status.code != ckpt::Code::kCorrupt || !run.start.decision.may_fall_back) throw;
@@ -172,8 +172,8 @@ StartOutcome start_in_folder(RunState& run) {
   begin_attempt(run);
   // If rank 0 cannot write, all ranks end with that error. Otherwise they would report that they lost rank 0.
   run.on_root([&] {
-    return run.house.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
-                                  run.start.source ? run.start.decision.path : "", run.start.decision.durable);
+    return run.root_objects.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
+                                         run.start.source ? run.start.decision.path : "", run.start.decision.durable);
   });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);

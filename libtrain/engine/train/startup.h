@@ -17,14 +17,14 @@ StartOutcome start_run(RunState& run);
 void choose_start(RunState& run);
 /// Decides settings, plan and data. Every rank does so itself; if one rank refuses (for example because its
 /// configuration or its copy of the data differs), all ranks get the error. Collective. \error throws StatusError
-void settle(RunState& run);
+void resolve_settings(RunState& run);
 
 /// Reads the last step of a run that is complete, and checks all digests. If rank 0 finds damage, a second rank reads
 /// the step again. Collective. \error throws StatusError: the damage, or that only rank 0 found it
 void prove_last_step(RunState& run);
 /// Handles a media error (EIO) of a load, of which all ranks know: a second rank reads the same place. If it fails too,
 /// the step is added to run.lost, so that it is skipped. Collective. \error throws StatusError if it is not skipped
-void pass_over(RunState& run, const ckpt::Status& error);
+void skip_unreadable_step(RunState& run, const ckpt::Status& error);
 /// Confirms damage that a load found, of which all ranks know: a second rank reads what the first one had loaded.
 /// Collective. \error throws StatusError if the second rank finds no damage: the cause may be bad memory of the first
 /// rank's host, which must not make the run skip a good step
@@ -39,9 +39,9 @@ void open_near_folder(RunState& run);
 void begin_copies(RunState& run, const std::set<std::uint64_t>& damaged);
 /// Copies the step of `start.decision` from the near folder to the run folder if it is not there. The next
 /// choose_start() then takes it from the run folder. Collective. \error as ckpt::copy_step, on all ranks
-void bring_home(RunState& run);
+void copy_to_run_folder(RunState& run);
 /// Removes the near folder of a run that is complete and whose last step is durable. Rank 0 only.
-void leave_near(const RunState& run);
+void remove_near_folder(const RunState& run);
 /// The path that the step of `start.decision` has, or would have, in the run folder.
 std::string durable_path(const RunState& run);
 

@@ -7,26 +7,28 @@
 
 namespace titan::train {
 
-/// Which ranks have an error, and which of them reports it to the user. kByAll: all ranks; rank 0 reports it. kHere:
-/// only this rank, which reports it. kHereToo: this rank and another one, which reports it. In the last two cases the
-/// ranks without the error see that they have lost a peer.
-enum class Met { kByAll, kHere, kHereToo };
+/// Which ranks have an error, and which of them reports it to the user. kAllRanks: all ranks; rank 0 reports it.
+/// kThisRank: only this rank, which reports it. kOtherReports: this rank and another one, which reports it. In the last
+/// two cases the ranks without the error see that they have lost a peer.
+enum class ErrorScope { kAllRanks, kThisRank, kOtherReports };
 
 /// For an error in samples on pipeline rank `stage`. The first stage and the last both read samples; the first reports
 /// the error.
-inline Met met_in_samples(int stage) { return stage == 0 ? Met::kHere : Met::kHereToo; }
+inline ErrorScope scope_of_sample_error(int stage) {
+  return stage == 0 ? ErrorScope::kThisRank : ErrorScope::kOtherReports;
+}
 
 /// A Status that is not ok, as an exception.
 struct StatusError : std::runtime_error {
-  explicit StatusError(ckpt::Status s, Met m = Met::kByAll)
-      : std::runtime_error(s.message), status(std::move(s)), met(m) {}
+  explicit StatusError(ckpt::Status s, ErrorScope m = ErrorScope::kAllRanks)
+      : std::runtime_error(s.message), status(std::move(s)), scope(m) {}
   ckpt::Status status;
-  Met met;
+  ErrorScope scope;
 };
 
 /// Throws a StatusError if `status` is not ok.
-inline void check(const ckpt::Status& status, Met met = Met::kByAll) {
-  if (!status.ok()) throw StatusError(status, met);
+inline void check(const ckpt::Status& status, ErrorScope scope = ErrorScope::kAllRanks) {
+  if (!status.ok()) throw StatusError(status, scope);
 }
 
 /// The value of `result`. \error StatusError if it has none

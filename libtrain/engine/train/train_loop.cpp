@@ -59,13 +59,13 @@ TrainLoop::TrainLoop(RunState& run, Saves& saves)
 int TrainLoop::run() {
   note(StopPhase::kTraining);
   run_.options.watcher->begins(run_.start.decision.step, steps_, run_.world.size);
-  spin_guard_.look();  // so that the next look measures the first step, not the start
+  spin_guard_.update();  // so that the next look measures the first step, not the start
   for (std::uint64_t number = run_.start.decision.step + 1; number <= steps_;) {
     Step step{number};
     compute(step);
     if (!all_finite(step.loss, step.norm)) {
       const std::optional<std::uint64_t> back = survive(step, row_.stop());
-      if (row_.stop() || !back) return stop_behind(back.value_or(saves_.newest()), true);
+      if (row_.stop() || !back) return stop_after(back.value_or(saves_.newest()), true);
       number = *back + 1;
       continue;
     }
@@ -128,7 +128,7 @@ void TrainLoop::apply(Step& step) {
   run_.progress.step = step.number;
   ++run_.progress.optimizer_step;
   note(StopPhase::kTraining);
-  spin_guard_.look();
+  spin_guard_.update();
 }
 
 void TrainLoop::report(Step& step) {
@@ -154,13 +154,13 @@ void TrainLoop::report(Step& step) {
       step.number == run_.start.decision.step + 1 || every(settings.log_freq, step.number) || is_last(step.number);
   run_.options.watcher->step(metrics, shown);
   if (run_.root()) {
-    run_.house.files->step(metrics, shown);
+    run_.root_objects.files->step(metrics, shown);
     if (settings.parameter_norms > 0 && every(settings.parameter_norms, step.number))
-      run_.house.files->parameter_norms(step.number, names_, row_.parameter_norms());
+      run_.root_objects.files->parameter_norms(step.number, names_, row_.parameter_norms());
     for (; run_.progress.next_epoch <= ckpt::last_epoch(run_.progress.data); ++run_.progress.next_epoch) {
       log_info("epoch " + std::to_string(run_.progress.next_epoch) + " begins within step " +
                std::to_string(step.number));
-      run_.house.files->event(step.number, "epoch", {{"epoch", run_.progress.next_epoch}});
+      run_.root_objects.files->event(step.number, "epoch", {{"epoch", run_.progress.next_epoch}});
     }
   }
   if (step.trace) write_trace(step);
@@ -171,16 +171,16 @@ std::optional<int> TrainLoop::boundary(std::uint64_t step) {
   const bool last = is_last(step), stop = row_.stop();
   const bool validates = config.validation.enable && (last || every(config.validation.freq, step));
   if (validates && stop) left_out(step);
-  if (!last && stop) return stop_behind(step, true);
+  if (!last && stop) return stop_after(step, true);
   std::optional<int> code;
   if (!last && step == static_cast<std::uint64_t>(config.debug.stop_at_step.value_or(0)))
-    code = stop_behind(step, false);
+    code = stop_after(step, false);
   else if (config.checkpoint.enable && last)
     saves_.last(step);
   else if (config.checkpoint.enable && saves_.is_due(step, row_.save_due()))
     saves_.due(step);
   note(last || code ? StopPhase::kEnding : StopPhase::kTraining);
-  if (validates && !stop && !validate(step) && !last && !code) return stop_behind(step, true);
+  if (validates && !stop && !validate(step) && !last && !code) return stop_after(step, true);
   return code;
 }
 
@@ -211,10 +211,10 @@ TrainLoop::HostBatch TrainLoop::read_batch(std::uint32_t index, std::uint64_t po
     const auto number = std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
     const std::uint64_t sample = ckpt::kept_sample(run_.progress.data.excluded, position, number);
     const std::span of_row = places.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
-    check(data.sample(sample, of_row), met_in_samples(run_.world.stage));
+    check(data.sample(sample, of_row), scope_of_sample_error(run_.world.stage));
     if (data.is_plain()) continue;
     auto marks = data.marks(sample, of_row);
-    check(marks.status(), met_in_samples(run_.world.stage));
+    check(marks.status(), scope_of_sample_error(run_.world.stage));
     batch.marks.push_back(std::move(*marks));
   }
   return batch;
@@ -241,7 +241,7 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   const NonFinitePolicy::Action action = policy_.meet(saves_.saved().has_value());
   if (action == kStop) {
     const Status status = policy_.stop_status(found);
-    if (run_.root()) run_.house.files->event(found.step, "non_finite", event_fields(found, "stop"));
+    if (run_.root()) run_.root_objects.files->event(found.step, "non_finite", event_fields(found, "stop"));
     throw StatusError(status);
   }
   const std::uint64_t back = action == kRollback ? saves_.saved()->progress.step : found.step - 1;
@@ -267,7 +267,7 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   if (run_.root()) {
     EventFields fields = event_fields(found, action == kRollback ? "rollback" : "skip");
     if (action == kRollback) fields.emplace_back("from_step", found.step);
-    run_.house.files->event(action == kRollback ? back : found.step, "non_finite", fields);
+    run_.root_objects.files->event(action == kRollback ? back : found.step, "non_finite", fields);
   }
   return back;
 }
@@ -278,7 +278,8 @@ void TrainLoop::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
   saved.progress.data.excluded = ckpt::with_ranges(saved.progress.data.excluded, {left_out});
   run_.progress = saved.progress;
   run_.on_root([&] {
-    return run_.house.files->back_to(saved.progress.step, run_.state.attempts.back().number, run_.store_patience());
+    return run_.root_objects.files->back_to(saved.progress.step, run_.state.attempts.back().number,
+                                            run_.store_patience());
   });
 }
 
@@ -297,13 +298,13 @@ bool TrainLoop::validate(std::uint64_t step) {
   ValidationMetrics metrics{.step = step, .loss = result->loss, .tokens = result->tokens, .memory = memory_of(row_)};
   metrics.time_s = seconds_since(start);
   metrics.tps = static_cast<double>(result->tokens) / metrics.time_s / run_.world.size;
-  if (run_.house.retention) run_.house.retention->validated(step, result->loss);
+  if (run_.root_objects.retention) run_.root_objects.retention->validated(step, result->loss);
   run_.options.watcher->validated(metrics);
-  if (run_.root()) run_.house.files->validated(metrics);
+  if (run_.root()) run_.root_objects.files->validated(metrics);
   return true;
 }
 
-int TrainLoop::stop_behind(std::uint64_t step, bool asked) {
+int TrainLoop::stop_after(std::uint64_t step, bool asked) {
   if (!run_.config().checkpoint.enable) {
     note(StopPhase::kEnding);
     if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
@@ -354,7 +355,7 @@ void TrainLoop::write_trace(const Step& step) {
                              run_.plan().schedule_name() + " step " + std::to_string(step.number)),
                  [&](int, std::string_view bytes) { rows += bytes; });
   if (!run_.root()) return;
-  run_.house.files->trace(run_.config().profiling.save_traces_folder, step.number, chrome_document(rows));
+  run_.root_objects.files->trace(run_.config().profiling.save_traces_folder, step.number, chrome_document(rows));
 }
 
 }  // namespace titan::train

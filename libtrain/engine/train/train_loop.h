@@ -69,7 +69,7 @@ class TrainLoop {
   /// Records `phase` and the present step for the message that a stop signal causes.
   void note(StopPhase phase) const { note_progress(phase, run_.progress.step, saves_.newest()); }
   /// The error that rank 0 must report, if any.
-  ckpt::Status trouble() const { return run_.house.files->lost(); }
+  ckpt::Status trouble() const { return run_.root_objects.files->lost(); }
   bool is_last(std::uint64_t step) const { return step == steps_; }
   /// Runs the validation of `step` and reports it. Returns false if a stop signal ended it.
   bool validate(std::uint64_t step);
@@ -77,7 +77,7 @@ class TrainLoop {
   void left_out(std::uint64_t step) const;
   /// Ends the run early, after `step`: saves `step` if it is not saved. `asked`: the reason is a stop signal. Returns
   /// the exit code.
-  int stop_behind(std::uint64_t step, bool asked);
+  int stop_after(std::uint64_t step, bool asked);
   /// Updates the weights that this rank owns, part by part, and sends each part to the other ranks of the stage. Frees
   /// the gradients.
   void update(Step& step, double lr);

@@ -73,11 +73,11 @@ int Trainer::run() {
     saves_.wait_ignoring_errors();
     throw;
   }
-  if (run_.house.near && code == 0) run_.house.near->clear();
+  if (run_.root_objects.near && code == 0) run_.root_objects.near->clear();
   // All saves are durable by now. The run does not fail because later metrics lines cannot be written.
   run_.on_root([&] {
     const Status closed =
-        run_.house.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
+        run_.root_objects.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
     if (!closed.ok()) log_warn("the newest lines of metrics.jsonl may be missing: " + log_text(closed));
     return ckpt::ok_status();
   });
@@ -87,23 +87,23 @@ int Trainer::run() {
 void Trainer::shut_down() {
   if (run_.engine.exchange) run_.engine.exchange->await_weights();
   const auto& settings = run_.config().checkpoint;
-  const bool publishes = run_.house.hook && run_.house.hook->busy();
-  if (run_.house.retention && !publishes) run_.house.retention->release();
-  if (publishes || (run_.house.retention && run_.house.retention->busy()))
+  const bool publishes = run_.root_objects.hook && run_.root_objects.hook->busy();
+  if (run_.root_objects.retention && !publishes) run_.root_objects.retention->release();
+  if (publishes || (run_.root_objects.retention && run_.root_objects.retention->busy()))
     note_finishing(settings.io_timeout_seconds + (publishes ? 2 * settings.on_publish_timeout_seconds : 0));
   if (run_.world.shutdown) run_.world.shutdown();
-  if (run_.house.hook) run_.house.hook->finish(stop_requested);
-  if (!run_.house.retention) return;
-  run_.house.retention->release();
+  if (run_.root_objects.hook) run_.root_objects.hook->finish(stop_requested);
+  if (!run_.root_objects.retention) return;
+  run_.root_objects.retention->release();
   const auto begin = Clock::now();
-  const bool over = run_.house.retention->finish([&] {
+  const bool over = run_.root_objects.retention->finish([&] {
     const auto passed = Clock::now() - begin;
     return passed >= std::chrono::duration<double>(settings.io_timeout_seconds) ||
            (stop_requested() && passed >= kLastDeletions);
   });
   if (!over && !stop_requested())
     log_warn("retention: deletions take longer than checkpoint.io_timeout_seconds; the next start goes on with them");
-  run_.house.retention.reset();
+  run_.root_objects.retention.reset();
 }
 
 Status Trainer::explain(const std::string& what) const {
@@ -132,8 +132,8 @@ TrainOutcome train(const TrainOptions& given) {
   const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
   tell_of_locks();
   if (options.env.rank == 0)
-    speak_of_stops(
-        {rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable, options.go_on});
+    speak_of_stops({rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable,
+                    options.resume_hint});
   Trainer trainer(options, no_log_file);
   TrainOutcome outcome;
   try {
@@ -143,8 +143,8 @@ TrainOutcome train(const TrainOptions& given) {
   } catch (const StatusError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
-    if (error.met != Met::kByAll) trainer.tell_peers(error.status);
-    outcome.report = error.met == Met::kHere || options.env.rank == 0 || options.env.own_terminal();
+    if (error.scope != ErrorScope::kAllRanks) trainer.tell_peers(error.status);
+    outcome.report = error.scope == ErrorScope::kThisRank || options.env.rank == 0 || options.env.own_terminal();
   } catch (const CommError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);

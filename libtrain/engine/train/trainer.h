@@ -23,7 +23,7 @@ struct TrainOptions {
   int threads = 1;                ///< threads per rank, already set in the environment
   std::string version;            ///< program, version, git hash
   RunWatcher* watcher = nullptr;  ///< is told of steps, and on rank 0 of saves; may be null; must outlive the run
-  std::string go_on;  ///< how to resume, for the message after a second Ctrl-C; empty: the launcher prints it
+  std::string resume_hint;  ///< how to resume, for the message after a second Ctrl-C; empty: the launcher prints it
   std::function<World(const ConnectOptions&)> connect;  ///< how this rank connects to its peers; empty: over the
                                                         ///< network
 };

@@ -72,10 +72,10 @@ std::optional<ValidationResult> run_validation(World& world, Executor& executor,
                                    static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
       const std::span of_row =
           places.subspan(static_cast<std::size_t>(row * (seq_len + 1)), static_cast<std::size_t>(seq_len + 1));
-      check(dataset.validation_sample(sample, of_row), met_in_samples(world.stage));
+      check(dataset.validation_sample(sample, of_row), scope_of_sample_error(world.stage));
       if (dataset.is_plain()) continue;
       auto found = dataset.validation_marks(sample, of_row);
-      check(found.status(), met_in_samples(world.stage));
+      check(found.status(), scope_of_sample_error(world.stage));
       marks.push_back(std::move(*found));
       if (row < valid_rows(index)) without_loss[index] += marks.back().untrained.size();
     }

@@ -76,13 +76,13 @@ std::string the_text_itself(const std::string&) {
 }
 
 /// How to make training data from a kind of file (ckpt/base/file_kind.h).
-struct WayOn {
+struct KindHint {
   FileKind kind;
   std::string (*hint)(const std::string& path);  ///< nullptr: an archive; the hint is to unpack it
   const char* unpack = "";
 };
 
-constexpr WayOn kWays[] = {
+constexpr KindHint kKindHints[] = {
     {FileKind::kJsonLines, json_lines},         {FileKind::kJson, json_rows},
     {FileKind::kParquet, parquet_rows},         {FileKind::kArrow, arrow_rows},
     {FileKind::kFeather, arrow_rows},           {FileKind::kNpy, numpy_tokens},
@@ -92,16 +92,16 @@ constexpr WayOn kWays[] = {
     {FileKind::kBzip2, nullptr, "bzip2 -dc <"}, {FileKind::kZip, nullptr, "unzip"},
 };
 
-const WayOn* way_on(FileKind kind) {
-  const auto* const found = std::ranges::find(kWays, kind, &WayOn::kind);
-  return found == std::end(kWays) ? nullptr : found;
+const KindHint* hint_for(FileKind kind) {
+  const auto* const found = std::ranges::find(kKindHints, kind, &KindHint::kind);
+  return found == std::end(kKindHints) ? nullptr : found;
 }
 
 std::string unpacked(const std::string& path, const std::string& command) {
   return command + " " + ckpt::shell_word(path) + (command.ends_with('<') ? " > NEW.txt" : "");
 }
 
-Status wrong_kind(const std::string& path, const WayOn& way, TokenKind wanted) {
+Status wrong_kind(const std::string& path, const KindHint& way, TokenKind wanted) {
   const bool json = way.kind == FileKind::kJsonLines || way.kind == FileKind::kJson;
   if (json && wanted != TokenKind::kUtf8Bytes)
     return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(way.kind) + ", not bare tokens")
@@ -164,7 +164,7 @@ Status sure_kind(const std::string& path, std::string_view beginning) {
                       return one.kind == found && one.magic.size() >= kSure && beginning.starts_with(one.magic);
                     });
   if (!sure) return {};
-  if (const WayOn* const way = way_on(found)) return wrong_kind(path, *way, TokenKind::kUint16);
+  if (const KindHint* const way = hint_for(found)) return wrong_kind(path, *way, TokenKind::kUint16);
   return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(found) + ", not bare tokens")
       .with_hint("give files that hold ids and nothing else, little-endian, of 2 or 4 bytes each");
 }
@@ -196,14 +196,14 @@ Status check_data_folder(const std::string& folder, const std::string& key) {
 
 Status check_data_name(const std::string& path, TokenKind kind) {
   const FileKind found = ckpt::file_kind_by_name(path);
-  const WayOn* const way = found == FileKind::kNpy && kind != TokenKind::kUtf8Bytes ? nullptr : way_on(found);
+  const KindHint* const way = found == FileKind::kNpy && kind != TokenKind::kUtf8Bytes ? nullptr : hint_for(found);
   return way == nullptr ? Status{} : wrong_kind(path, *way, kind);
 }
 
 Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) return {};
   const FileKind found = ckpt::file_kind(beginning);
-  if (const WayOn* const way = way_on(found)) return wrong_kind(path, *way, kind);
+  if (const KindHint* const way = hint_for(found)) return wrong_kind(path, *way, kind);
   if (found == FileKind::kUtf16)
     return ckpt::invalid("'" + path + "' is UTF-16, not UTF-8")
         .with_hint("convert it: iconv -f UTF-16 -t UTF-8 " + ckpt::shell_word(path));

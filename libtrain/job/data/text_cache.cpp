@@ -10,7 +10,7 @@
 #include "ckpt/base/size_text.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
-#include "corpus/look.h"
+#include "corpus/inspect_tokens.h"
 #include "corpus/token_data.h"
 #include "corpus/tokenize.h"
 #include "corpus/tokenizer_files.h"
@@ -187,7 +187,7 @@ Result<TextCache> find_text_cache(const recipe::Config& config, const std::strin
 Status prove_text_cache(const ckpt::CancelToken& stop, const std::function<void(const std::string&)>& say,
                         TextCache& cache) {
   if (!cache.there) return {};
-  corpus::LookOptions options;
+  corpus::InspectTokensOptions options;
   options.folder = cache.folder;
   options.cancel = stop;
   options.progress = slow_progress(say, " % of the tokens are compared with their digests");

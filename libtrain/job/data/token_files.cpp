@@ -80,7 +80,7 @@ std::vector<std::string> with_ids_of_indexes(const std::vector<std::string>& pat
 
 /// Appends what matches a shell pattern, by name: files, and the files of folders.
 Status add_pattern(const std::string& pattern, const std::string& key, FoundFiles* files) {
-  auto found = corpus::paths_that_fit(ckpt::posix_fs(), pattern);
+  auto found = corpus::matching_paths(ckpt::posix_fs(), pattern);
   if (!found.ok()) return found.status().wrapped(key + ": cannot look for '" + pattern + "'");
   std::ranges::sort(*found);
   const std::vector<std::string> paths = with_ids_of_indexes(*found);

@@ -99,12 +99,12 @@ class Exchanges {
  public:
   Exchanges(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) : plan_(plan), device_(device) {}
 
-  void look_at(const StageExchange& exchange, std::uint32_t pp_rank, std::uint32_t dp_rank) {
+  void add_rank(const StageExchange& exchange, std::uint32_t pp_rank, std::uint32_t dp_rank) {
     constexpr std::uint32_t kSum = 4;
     const std::uint32_t first = pp_rank * plan_.mesh.dp;
     Exchanged rank{.pp_rank = pp_rank};
     const std::uint32_t domain = domain_size(plan_), place = dp_rank % domain;
-    const bool in_turns = !exchange.turns.empty();
+    const bool per_micro_batch = !exchange.turns.empty();
     for (const StageExchange::Turns& turns : exchange.turns) {
       double elements = 0;
       for (const SegmentRow& row : turns.plan.owners) elements += real(row.length());
@@ -114,7 +114,7 @@ class Exchanges {
     double in_all = 0;
     for (const PartSeconds& turn : rank.turns) in_all += turn.share;
     for (PartSeconds& turn : rank.turns) turn.share /= in_all;
-    if (in_turns) add(rank.sums, exchange.between_domains, kSum, {first + place, domain}, 1);
+    if (per_micro_batch) add(rank.sums, exchange.between_domains, kSum, {first + place, domain}, 1);
     std::vector<std::uint64_t> elements(exchange.parts.size());
     for (std::size_t slot = 0; slot < exchange.parameters.size(); ++slot)
       elements[exchange.part_of[slot]] += ckpt::element_count(plan_.parameters[exchange.parameters[slot]].shape);
@@ -245,7 +245,7 @@ Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe
   Exchanges exchanges(plan, device);
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage)
     for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, kLookedAt); ++rank)
-      exchanges.look_at(plan_stage_exchange(plan, ownership, stage, rank), stage, rank);
+      exchanges.add_rank(plan_stage_exchange(plan, ownership, stage, rank), stage, rank);
   forecast.step.optimizer = optimizer_seconds(plan, ownership, device);
   exchanges.write(forecast);
 

@@ -175,7 +175,7 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   }
   bytes.lowest_sum = 4 * of_lowest;
   // Gradients of bf16 products are sent as they are, or converted to fp32 for a sum.
-  const std::uint64_t new_gradient = (plan.bf16 ? (exchanges_in_turns(plan) ? 2 : 6) : 4) * largest;
+  const std::uint64_t new_gradient = (plan.bf16 ? (exchanges_per_micro_batch(plan) ? 2 : 6) : 4) * largest;
   bytes.last_sum = parts.embedding ? 4 * table : new_gradient;
   bytes.head_sum = parts.head ? 4 * table : 0;
 
@@ -200,7 +200,7 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   const std::uint64_t of_experts = dims.experts ? 2 * size(dims.experts_per_token * dims.dim) : 0;
   bytes.operands = tokens * size(parts.end_layer - parts.first_layer) * width *
                    (4 * size(dims.dim) + 2 * queries(dims) + 2 * keys(dims) + 3 * inner(dims) + of_experts);
-  if (exchanges_in_turns(plan)) {
+  if (exchanges_per_micro_batch(plan)) {
     bytes.owned = 4 * most_summed(plan, ownership, stage);
     bytes.sum = std::min(bytes.sum, in_turns_at_once(plan, stage));
     bytes.lowest_sum = std::min(bytes.lowest_sum, bytes.sum);

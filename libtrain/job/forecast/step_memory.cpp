@@ -54,13 +54,13 @@ class Walk {
     return *found;
   }
 
-  bool in_turns() const { return order_.ranks > 0; }
+  bool per_micro_batch() const { return order_.ranks > 0; }
 
   std::uint64_t sums() const {
     std::uint64_t bytes = 0;
     for (const Held& held : stages_)
-      bytes += in_turns() ? held.heads * held.bytes.head_sum + held.rest.held() * held.bytes.owned
-                          : held.head.held() * held.bytes.head_sum + held.rest.held() * held.bytes.sum;
+      bytes += per_micro_batch() ? held.heads * held.bytes.head_sum + held.rest.held() * held.bytes.owned
+                                 : held.head.held() * held.bytes.head_sum + held.rest.held() * held.bytes.sum;
     return bytes;
   }
 
@@ -73,7 +73,7 @@ class Walk {
   void add_head(Held& held, std::uint32_t local) {
     if (held.bytes.head_sum == 0) return;
     look(held.bytes.head_sum, 0);
-    if (in_turns()) {
+    if (per_micro_batch()) {
       ++held.heads;
     } else {
       held.head.insert(order_.share.at(local));
@@ -82,7 +82,7 @@ class Walk {
 
   void add_rest(Held& held, std::uint32_t local, bool mine) {
     const StageBytes& bytes = held.bytes;
-    if (in_turns()) {
+    if (per_micro_batch()) {
       if (mine) look(bytes.sum - bytes.lowest_sum, bytes.lowest);
       if (mine) look(bytes.sum, bytes.last);
       if (mine && bytes.head_sum > 0) --held.heads;

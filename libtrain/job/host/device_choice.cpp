@@ -19,7 +19,7 @@ DeviceChoice choose_device(const std::string& word, const HostFacts& host) {
 
 DeviceChoice confirm_device(const std::string& word, const GpuFacts& found) {
   if (word != "auto" || !found.gpus.empty() || !driver_serves(found)) return {DeviceKind::kCuda, ""};
-  return cpu_because("the driver shows no GPU" + (found.no_gpu_since.empty() ? "" : " (" + found.no_gpu_since + ")"));
+  return cpu_because("the driver shows no GPU" + (found.no_gpu_reason.empty() ? "" : " (" + found.no_gpu_reason + ")"));
 }
 
 }  // namespace titan::train

@@ -78,7 +78,7 @@ Status check_gpus(const GpuFacts& facts, int local_ranks) {
                      std::to_string(facts.runtime / 1000))
         .with_hint("install a newer driver, or " + std::string(kOnTheCpu));
   if (facts.gpus.empty())
-    return no_device("the driver shows none" + (facts.no_gpu_since.empty() ? "" : " (" + facts.no_gpu_since + ")"))
+    return no_device("the driver shows none" + (facts.no_gpu_reason.empty() ? "" : " (" + facts.no_gpu_reason + ")"))
         .with_hint("look at nvidia-smi and CUDA_VISIBLE_DEVICES; " + std::string(kOnTheCpu));
   const std::size_t ranks = static_cast<std::size_t>(local_ranks);
   if (ranks > facts.gpus.size())

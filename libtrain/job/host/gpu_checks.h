@@ -18,11 +18,11 @@ struct Gpu {
 
 /// What the CUDA module finds on this host.
 struct GpuFacts {
-  std::string torch;         ///< the LibTorch that the module was built with
-  int driver = 0;            ///< CUDA version supported by the driver, as CUDA encodes it: 13000; 0: no driver
-  int runtime = 0;           ///< CUDA version of LibTorch
-  std::vector<Gpu> gpus;     ///< GPUs that this process may use
-  std::string no_gpu_since;  ///< CUDA's error if there is no GPU
+  std::string torch;          ///< the LibTorch that the module was built with
+  int driver = 0;             ///< CUDA version supported by the driver, as CUDA encodes it: 13000; 0: no driver
+  int runtime = 0;            ///< CUDA version of LibTorch
+  std::vector<Gpu> gpus;      ///< GPUs that this process may use
+  std::string no_gpu_reason;  ///< CUDA's error if there is no GPU
 };
 
 /// Whether there is a driver that is new enough for LibTorch. A driver supports every runtime of its own major version.

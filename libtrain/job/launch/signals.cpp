@@ -25,7 +25,7 @@ namespace {
 std::atomic<int> first_signal{0};
 ckpt::CancelSource stop_source;
 std::atomic<int> interrupts{0};
-std::atomic<StopPhase> phase{StopPhase::kMeeting};
+std::atomic<StopPhase> phase{StopPhase::kConnecting};
 std::atomic<std::uint64_t> finished{0}, saved{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free,
               "used inside a signal handler");
@@ -34,7 +34,7 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t
 std::atomic<bool> speaks{false};
 bool saves_at_all = true;
 int log_file = -1;
-char go_on[2048];
+char resume_hint[2048];
 // Written before the handlers are installed.
 char who[32];
 bool silent = false;
@@ -59,7 +59,7 @@ void announce(int signal, bool already) {
                << ": ";
   if (phase == StopPhase::kEnding) {
     line << "ending already";
-  } else if (phase == StopPhase::kMeeting || phase == StopPhase::kStarting) {
+  } else if (phase == StopPhase::kConnecting || phase == StopPhase::kStarting) {
     line << (already ? "stopping already" : "stopping; nothing is lost");
   } else {
     line << (already ? "stopping already, " : "stopping ") << "after this step"
@@ -79,7 +79,7 @@ void last_words() {
   const std::uint64_t step = finished.load(), kept = saved.load();
   SignalLine line;
   line.begin() << "Ctrl-C: ";
-  if (phase == StopPhase::kStarting || phase == StopPhase::kMeeting || step == 0) {
+  if (phase == StopPhase::kStarting || phase == StopPhase::kConnecting || step == 0) {
     line << "stopped before the end of the first step; nothing is lost";
   } else if (step <= kept) {
     line << (phase == StopPhase::kEnding ? "stopped at the end; step " : "stopped within a step; step ");
@@ -89,7 +89,7 @@ void last_words() {
     add_steps(line, step - kept, kept);
     line << (step - kept == 1 ? " is lost" : " are lost");
   }
-  line << go_on;
+  line << resume_hint;
   line.write_out(log_file);
 }
 
@@ -196,9 +196,9 @@ int code_without_save() { return stop_signal() == SIGINT ? ckpt::kExitInterrupte
 void speak_of_stops(const StopSpeaker& speaker) {
   saves_at_all = speaker.saves;
   if (!speaker.log_path.empty()) log_file = ::open(speaker.log_path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (!speaker.go_on.empty()) {
-    const std::string text = "; " + speaker.go_on;
-    std::memcpy(go_on, text.data(), std::min(text.size(), sizeof go_on - 1));
+  if (!speaker.resume_hint.empty()) {
+    const std::string text = "; " + speaker.resume_hint;
+    std::memcpy(resume_hint, text.data(), std::min(text.size(), sizeof resume_hint - 1));
   }
   speaks = true;
 }

@@ -40,15 +40,15 @@ std::string who_asks();
 int code_without_save();
 
 struct StopSpeaker {
-  std::string log_path;  ///< file that gets the messages in addition to stderr; empty: none
-  bool saves = true;     ///< checkpoint.enable
-  std::string go_on;     ///< how to resume the job after a second Ctrl-C; empty: the launcher prints it
+  std::string log_path;     ///< file that gets the messages in addition to stderr; empty: none
+  bool saves = true;        ///< checkpoint.enable
+  std::string resume_hint;  ///< how to resume the job after a second Ctrl-C; empty: the launcher prints it
 };
 /// From now on this process answers a stop signal at once with a log line: what happens, and what a second Ctrl-C would
 /// lose, or has lost. Call it in one process of a run.
 void speak_of_stops(const StopSpeaker& speaker);
 
-enum class StopPhase { kStarting, kTraining, kEnding, kMeeting };  ///< kMeeting: ranks connect; before kStarting
+enum class StopPhase { kStarting, kTraining, kEnding, kConnecting };  ///< kConnecting: ranks connect; before kStarting
 /// Sets the facts for these lines: the last finished step, and the newest saved one (0: none).
 void note_progress(StopPhase phase, std::uint64_t step, std::uint64_t saved);
 

@@ -60,10 +60,10 @@ ckpt::Result<std::unique_ptr<EventFile>> EventFile::open(ckpt::Fs& fs, const std
 
 Status EventFile::add(std::uint64_t step, const std::vector<BoardScalar>& scalars) {
   std::string record = scalars_record(ckpt::seconds_since_epoch(), step, scalars);
-  if (late_ == nullptr) return file_.append(record);
+  if (background_ == nullptr) return file_.append(record);
   const std::size_t bytes = record.size();
-  late_->add(BackgroundWriter::Keep::kWhileThereIsRoom, bytes,
-             [file = shared_from_this(), record = std::move(record)] { return file->file_.append(record); });
+  background_->add(BackgroundWriter::Keep::kWhileThereIsRoom, bytes,
+                   [file = shared_from_this(), record = std::move(record)] { return file->file_.append(record); });
   return ckpt::ok_status();
 }
 

@@ -20,8 +20,8 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   /// after the existing ones. The file states that steps after `step` are written again. \error kFailed (I/O)
   static ckpt::Result<std::unique_ptr<EventFile>> open(ckpt::Fs& fs, const std::string& folder, std::uint64_t step);
 
-  /// See MetricsFile::leave_to.
-  void leave_to(BackgroundWriter* late) { late_ = late; }
+  /// See MetricsFile::write_through.
+  void write_through(BackgroundWriter* background) { background_ = background; }
   /// Adds `scalars` of `step`, with the present time.
   ckpt::Status add(std::uint64_t step, const std::vector<BoardScalar>& scalars);
   /// Makes the added scalars durable.
@@ -33,7 +33,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   explicit EventFile(AppendFile file) : file_(std::move(file)) {}
 
   AppendFile file_;
-  BackgroundWriter* late_ = nullptr;
+  BackgroundWriter* background_ = nullptr;
 };
 
 /// "events.out.tfevents.SECONDS.HOST.PID.0", where SECONDS is `now`, or larger if that is needed to sort after `names`.

@@ -86,26 +86,25 @@ class LogFile {
 class FileSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   FileSink(std::shared_ptr<LogFile> file, BackgroundWriter::Options options)
-      : file_(std::move(file)), late_(std::move(options)) {}
+      : file_(std::move(file)), background_(std::move(options)) {}
   /// Waits for the logged lines, but not for a store that accepts nothing.
   void finish() {
-    (void)late_.sync([] { return ckpt::ok_status(); }, kGoodbye);
+    (void)background_.sync([] { return ckpt::ok_status(); }, kGoodbye);
   }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t text;
     formatter_->format(message, text);
-    late_.add(BackgroundWriter::Keep::kWhileThereIsRoom, text.size(),
-              [file = file_, line = std::string(text.data(), text.size()), at = std::make_shared<std::size_t>(0)] {
-                return file->append(line, *at);
-              });
+    background_.add(BackgroundWriter::Keep::kWhileThereIsRoom, text.size(),
+                    [file = file_, line = std::string(text.data(), text.size()),
+                     at = std::make_shared<std::size_t>(0)] { return file->append(line, *at); });
   }
   void flush_() override {}
 
  private:
   std::shared_ptr<LogFile> file_;
-  BackgroundWriter late_;
+  BackgroundWriter background_;
 };
 
 std::shared_ptr<FileSink> g_file;  // the file of g_logger; guarded by g_mutex

@@ -131,9 +131,10 @@ Status MetricsFile::parameter_norms(std::uint64_t step, const std::vector<std::s
 
 Status MetricsFile::append(BackgroundWriter::Keep keep, std::string line) {
   line += "}\n";
-  if (late_ == nullptr) return file_.append(line);
+  if (background_ == nullptr) return file_.append(line);
   const std::size_t bytes = line.size();
-  late_->add(keep, bytes, [file = shared_from_this(), line = std::move(line)] { return file->file_.append(line); });
+  background_->add(keep, bytes,
+                   [file = shared_from_this(), line = std::move(line)] { return file->file_.append(line); });
   return ckpt::ok_status();
 }
 

@@ -29,9 +29,9 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
   /// is dropped. \error kFailed (I/O).
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
-  /// From now on the thread of `late` writes lines and reports errors; nullptr: lines are written at once. This object
-  /// must then be owned by a shared_ptr.
-  void leave_to(BackgroundWriter* late) { late_ = late; }
+  /// From now on the thread of `background` writes lines and reports errors; nullptr: lines are written at once. This
+  /// object must then be owned by a shared_ptr.
+  void write_through(BackgroundWriter* background) { background_ = background; }
   ckpt::Status step(const StepMetrics& metrics);
   /// Writes an event "validation".
   ckpt::Status validation(const ValidationMetrics& metrics);
@@ -52,7 +52,7 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
 
   AppendFile file_;
   std::uint32_t attempt_ = 1;
-  BackgroundWriter* late_ = nullptr;
+  BackgroundWriter* background_ = nullptr;
 };
 
 }  // namespace titan::train

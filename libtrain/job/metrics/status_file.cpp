@@ -67,8 +67,8 @@ std::string status_text(const RunStatus& status, double now) {
   return std::move(out).text();
 }
 
-StatusFile::StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, BackgroundWriter& late)
-    : fs_(fs), path_(std::move(path)), late_(late), status_(std::move(status)) {
+StatusFile::StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, BackgroundWriter& background)
+    : fs_(fs), path_(std::move(path)), background_(background), status_(std::move(status)) {
   const ckpt::MutexLock guard(mutex_);
   status_.durable_at = ckpt::seconds_since_epoch();
   (void)ckpt::remove_stale_temporaries(fs_, path_);  // the first write reports what is wrong with the folder
@@ -110,7 +110,7 @@ void StatusFile::write_soon() {
     const ckpt::MutexLock guard(mutex_);
     if (std::exchange(waiting_, true)) return;
   }
-  late_.add(BackgroundWriter::Keep::kAlways, 0, [self = shared_from_this()] {
+  background_.add(BackgroundWriter::Keep::kAlways, 0, [self = shared_from_this()] {
     self->write();
     return ckpt::ok_status();  // not retried: the next step writes the file again
   });

@@ -34,7 +34,7 @@ std::string status_text(const RunStatus& status, double now);
 class StatusFile : public std::enable_shared_from_this<StatusFile> {
  public:
   /// `status`: the status at the start.
-  StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, BackgroundWriter& late);
+  StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, BackgroundWriter& background);
   void step(const StepMetrics& metrics);
   void saved(std::uint64_t step);
   /// Counts "save_failed", "skip" and "rollback"; other events change nothing.
@@ -47,7 +47,7 @@ class StatusFile : public std::enable_shared_from_this<StatusFile> {
 
   ckpt::Fs& fs_;
   const std::string path_;
-  BackgroundWriter& late_;
+  BackgroundWriter& background_;
   ckpt::Mutex mutex_;
   RunStatus status_ TITAN_GUARDED_BY(mutex_);
   bool waiting_ TITAN_GUARDED_BY(mutex_) = false;  ///< a write is queued at the background writer

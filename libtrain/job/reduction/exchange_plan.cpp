@@ -176,14 +176,14 @@ std::uint32_t domain_size(const recipe::RunPlan& plan) {
   return plan.exchange == recipe::ExchangeDomain::kAlways || plan.shard_gradients ? plan.mesh.dp : 1;
 }
 
-bool exchanges_in_turns(const recipe::RunPlan& plan) { return domain_size(plan) > 1; }
+bool exchanges_per_micro_batch(const recipe::RunPlan& plan) { return domain_size(plan) > 1; }
 
 bool has_node_groups(const recipe::RunPlan& plan) {
-  return exchanges_in_turns(plan) && domain_size(plan) < plan.mesh.dp;
+  return exchanges_per_micro_batch(plan) && domain_size(plan) < plan.mesh.dp;
 }
 
 Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank) {
-  return share_in_turns(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp, domain_size(plan), dp_rank);
+  return share_per_micro_batch(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp, domain_size(plan), dp_rank);
 }
 
 std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank) {

@@ -94,7 +94,7 @@ std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::
 /// single rank.
 std::uint32_t domain_size(const recipe::RunPlan& plan);
 /// Whether gradients are exchanged after each micro-batch. False for one rank.
-bool exchanges_in_turns(const recipe::RunPlan& plan);
+bool exchanges_per_micro_batch(const recipe::RunPlan& plan);
 /// Whether there is more than one domain of more than one rank: World::node and World::between_nodes carry the sums.
 bool has_node_groups(const recipe::RunPlan& plan);
 /// The micro-batches that DP rank `dp_rank` computes.

@@ -144,7 +144,7 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
   }
 
   std::int64_t summed = 0;
-  if (exchanges_in_turns(plan)) {
+  if (exchanges_per_micro_batch(plan)) {
     std::vector<StagePart> of_stages = stage_parts_of(plan, owners, pp_rank);
     exchange.between_domains = plan_between_domains(plan, of_stages, dp_rank);
     exchange.turns = plan_turns(plan, std::move(of_stages), dp_rank);
@@ -214,25 +214,25 @@ Traffic busiest_traffic(const recipe::RunPlan& plan) {
   return most;
 }
 
-GroupWays group_ways(const StageExchange& exchange, bool nodes) {
-  GroupWays ways;
+GroupPeers group_peers(const StageExchange& exchange, bool nodes) {
+  GroupPeers peers;
   const auto add_peer = [](std::vector<int>& peers, std::uint32_t peer) {
     if (std::ranges::find(peers, static_cast<int>(peer)) == peers.end()) peers.push_back(static_cast<int>(peer));
   };
-  const auto add = [&](ExchangeWays& group, const ExchangePlan& plan) {
+  const auto add = [&](ExchangePeers& group, const ExchangePlan& plan) {
     group.all_to_all = group.all_to_all || plan.all;
     if (!plan.all)
       for (const std::uint32_t peer : plan.partners()) add_peer(group.few, peer);
     plan.for_swaps([&](const Swap& swap) { add_peer(group.swaps, swap.peer); });
   };
-  ExchangeWays &turns = nodes ? ways.node : ways.stage, &sums = nodes ? ways.between_nodes : ways.stage;
+  ExchangePeers &turns = nodes ? peers.node : peers.stage, &sums = nodes ? peers.between_nodes : peers.stage;
   for (const StageExchange::Turns& turn : exchange.turns) add(turns, turn.plan);
   add(sums, exchange.between_domains);
   for (const StageExchange::Part& part : exchange.parts) {
     add(sums, part.sums);
-    for (const StageExchange::Sharing& sharing : part.sharings) add(ways.stage, sharing.plan);
+    for (const StageExchange::Sharing& sharing : part.sharings) add(peers.stage, sharing.plan);
   }
-  return ways;
+  return peers;
 }
 
 }  // namespace titan::train

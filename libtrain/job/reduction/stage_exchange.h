@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "libtrain/job/reduction/exchange_peers.h"
 #include "libtrain/job/reduction/exchange_plan.h"
-#include "libtrain/job/reduction/exchange_ways.h"
 
 namespace titan::train {
 
@@ -66,9 +66,9 @@ Traffic busiest_traffic(const recipe::RunPlan& plan);
 
 /// The transfers of a rank among all ranks of its stage, among those of its domain, and among those with its place in
 /// the other domains. `nodes`: the last two exist (has_node_groups()).
-struct GroupWays {
-  ExchangeWays stage, node, between_nodes;
+struct GroupPeers {
+  ExchangePeers stage, node, between_nodes;
 };
-GroupWays group_ways(const StageExchange& exchange, bool nodes);
+GroupPeers group_peers(const StageExchange& exchange, bool nodes);
 
 }  // namespace titan::train

@@ -27,7 +27,7 @@ Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
   return {border(r), border(std::uint64_t{r} + 1)};
 }
 
-Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r) {
+Share share_per_micro_batch(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r) {
   const Node block = dp_block(count, d / together, r / together);
   const std::uint32_t first = block.lo + r % together;
   return {first, first < block.hi ? (block.hi - first - 1) / together + 1 : 0, together, block};

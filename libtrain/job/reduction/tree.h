@@ -30,7 +30,7 @@ struct Share {
 /// The share of DP rank `r` of `d`. In each turn, `together` neighbouring ranks (a divisor of d) compute `together`
 /// consecutive micro-batches. With 1, a rank has its dp_block(). Bits do not depend on which rank computes a
 /// micro-batch.
-Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r);
+Share share_per_micro_batch(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r);
 /// The maximal tree nodes inside `block`, in order.
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block);
 /// The parent of `node` in the tree over 0..count-1. `node` must be a node of the tree; the root is its own parent.

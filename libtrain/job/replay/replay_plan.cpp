@@ -100,7 +100,7 @@ std::vector<std::uint64_t> cuts_of(const ckpt::RunHistory& history, const Replay
 
 /// The keys that the start after `from` was allowed to change. A stored configuration also has settings that follow
 /// from these, so a replay must be allowed to change those, too.
-std::vector<std::string> allowed_behind(const ckpt::RunHistory& history, std::uint64_t from) {
+std::vector<std::string> allowed_after(const ckpt::RunHistory& history, std::uint64_t from) {
   std::set<std::string> keys;
   for (const ckpt::HistoryEntry& entry : history.attempts) {
     for (const ckpt::KeyChange& change : entry.changes) {
@@ -153,7 +153,7 @@ Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const Rep
     segment.nproc = layout.nproc > 0 ? layout.nproc : manifest.mesh.world();
     segment.config =
         replay_rows(manifest.config, layout, interval_of(plan.published, segment.from, segment.to), segment.to);
-    segment.allow = allowed_behind(history, segment.from);
+    segment.allow = allowed_after(history, segment.from);
     plan.segments.push_back(std::move(segment));
   }
   return plan;

@@ -105,8 +105,8 @@ std::vector<std::string> exchange_lines(const recipe::RunPlan& plan) {
 }
 
 std::string exchange_cost(const recipe::RunPlan& plan) {
-  const GroupWays ways = group_ways(plan_stage_exchange(plan, recipe::owners_of(plan), 0, 0), true);
-  const auto sends_slices = [](const ExchangeWays& group) { return group.all_to_all || !group.few.empty(); };
+  const GroupPeers ways = group_peers(plan_stage_exchange(plan, recipe::owners_of(plan), 0, 0), true);
+  const auto sends_slices = [](const ExchangePeers& group) { return group.all_to_all || !group.few.empty(); };
   if (!sends_slices(ways.stage) && !sends_slices(ways.between_nodes)) return "";
   recipe::RunPlan even = plan;
   even.mesh.dp = std::bit_floor(plan.mesh.dp);

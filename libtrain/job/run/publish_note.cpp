@@ -28,20 +28,21 @@ bool is_noted(ckpt::Fs& fs, const std::string& run_dir, const Publish& one) {
 
 }  // namespace
 
-std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Config& config, const PublishTells& tells) {
+std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Config& config,
+                                               const PublishCallbacks& callbacks) {
   if (!config.checkpoint.on_publish) return nullptr;
   const std::string run_dir = config.job.dump_folder;
-  const auto done = [&fs, run_dir, tells](const Publish& one) {
-    Status status = tells.still_ours();
+  const auto done = [&fs, run_dir, callbacks](const Publish& one) {
+    Status status = callbacks.still_ours();
     if (status.ok()) status = replace_file(fs, run_dir, kNote, note_of(one));
     if (!status.ok())
-      tells.problem("checkpoint.on_publish for step " + std::to_string(one.step) +
-                    " ended well, which could not be noted: it runs again at the next start: " + status.message);
+      callbacks.problem("checkpoint.on_publish for step " + std::to_string(one.step) +
+                        " ended well, which could not be noted: it runs again at the next start: " + status.message);
   };
   const auto still_there = [&fs](const Publish& one) { return ckpt::check_id_at(fs, one.path, one.id); };
-  return std::make_unique<PublishHook>(
-      PublishHook::Options{*config.checkpoint.on_publish, ckpt::join_path(run_dir, "on_publish.log"),
-                           config.checkpoint.on_publish_timeout_seconds, still_there, tells.problem, tells.say, done});
+  return std::make_unique<PublishHook>(PublishHook::Options{
+      *config.checkpoint.on_publish, ckpt::join_path(run_dir, "on_publish.log"),
+      config.checkpoint.on_publish_timeout_seconds, still_there, callbacks.problem, callbacks.say, done});
 }
 
 Status publish_missed(ckpt::Fs& fs, const recipe::Config& config, const std::string& path, PublishHook& hook) {

@@ -17,7 +17,7 @@ class Fs;
 
 namespace titan::train {
 
-struct PublishTells {
+struct PublishCallbacks {
   std::function<ckpt::Status()> still_ours;  ///< called before the note is written; an error means that another process
                                              ///< has taken over the run folder
   std::function<void(const std::string&)> problem, say;  ///< get warnings, and messages, for the log
@@ -25,7 +25,8 @@ struct PublishTells {
 
 /// Creates the configured hook, which writes this note after each successful command; null if no command is configured.
 /// `fs` must outlive the hook.
-std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Config& config, const PublishTells& tells);
+std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Config& config,
+                                               const PublishCallbacks& callbacks);
 
 /// Runs the command for the run's newest step, at `path`, unless the note says that it ran. The caller must hold the
 /// run's lock. \error as CheckpointReader::open

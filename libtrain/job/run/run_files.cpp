@@ -62,16 +62,16 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
                      {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
   TITAN_RETURN_IF_ERROR(metrics_->event(step, resumed_from.empty() ? "start" : "resume", fields));
-  late_ = std::make_unique<BackgroundWriter>(BackgroundWriter::Options{
+  background_ = std::make_unique<BackgroundWriter>(BackgroundWriter::Options{
       .what = ckpt::join_path(run_dir_, "metrics.jsonl") + (board_ ? " or " + board_folder_ : ""), .say = log_warn});
-  metrics_->leave_to(late_.get());
-  if (board_) board_->leave_to(late_.get());
+  metrics_->write_through(background_.get());
+  if (board_) board_->write_through(background_.get());
   if (const auto& name = config.metrics.status_file) {
     RunStatus status{run_dir_, attempt.number};
     if (!resumed_from.empty() && durable) status.durable = step;
     const std::string path = status_path(run_dir_, *name);
     if (!name->starts_with('/')) TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs_, ckpt::parent_path(path)));
-    status_ = std::make_shared<StatusFile>(fs_, path, std::move(status), *late_);
+    status_ = std::make_shared<StatusFile>(fs_, path, std::move(status), *background_);
     status_->write_soon();
   }
   return ckpt::ok_status();
@@ -79,10 +79,10 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
 
 Status RunFiles::open_at(std::uint64_t step, std::uint32_t attempt) {
   TITAN_ASSIGN_OR_RETURN(metrics_, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt));
-  metrics_->leave_to(late_.get());
+  metrics_->write_through(background_.get());
   if (board_folder_.empty()) return ckpt::ok_status();
   TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
-  board_->leave_to(late_.get());
+  board_->write_through(background_.get());
   return ckpt::ok_status();
 }
 
@@ -111,7 +111,7 @@ void RunFiles::saved(const SaveMetrics& values, EventFields fields) {
   event(values.step, "save_commit", fields);
   if (status_) status_->saved(values.step);
   show(values);
-  late_->add(BackgroundWriter::Keep::kAlways, 0, [metrics = metrics_] { return metrics->sync(); });
+  background_->add(BackgroundWriter::Keep::kAlways, 0, [metrics = metrics_] { return metrics->sync(); });
 }
 
 void RunFiles::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
@@ -127,7 +127,7 @@ void RunFiles::parameter_norms(std::uint64_t step, const std::vector<std::string
 void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string text) {
   const std::string path = ckpt::join_path(run_dir_, folder);
   const std::size_t bytes = text.size();
-  late_->add(BackgroundWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
+  background_->add(BackgroundWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
     Status status = ckpt::make_dirs(fs, path);
     if (status.ok()) status = replace_file(fs, path, "step-" + std::to_string(step) + ".json", text);
     // A refused trace is not retried, since log lines are queued behind it.
@@ -138,7 +138,7 @@ void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string 
 
 std::shared_ptr<const std::atomic<StoreAnswer>> RunFiles::ask_store(const std::string& folder, std::uint64_t bytes) {
   const auto answer = std::make_shared<std::atomic<StoreAnswer>>(StoreAnswer::kNoneYet);
-  late_->add(BackgroundWriter::Keep::kAlways, 0, [&fs = fs_, folder, bytes, answer] {
+  background_->add(BackgroundWriter::Keep::kAlways, 0, [&fs = fs_, folder, bytes, answer] {
     const auto free = fs.free_bytes(folder);
     const bool takes = free.ok() && *free >= bytes && ckpt::probe_store(fs, folder).ok();
     *answer = takes ? StoreAnswer::kYes : StoreAnswer::kNo;
@@ -148,7 +148,7 @@ std::shared_ptr<const std::atomic<StoreAnswer>> RunFiles::ask_store(const std::s
 }
 
 Status RunFiles::sync(std::chrono::milliseconds timeout) {
-  return late_->sync(
+  return background_->sync(
       [metrics = metrics_, board = board_] {
         TITAN_RETURN_IF_ERROR(metrics->sync());
         return board ? board->sync() : ckpt::ok_status();
@@ -157,9 +157,9 @@ Status RunFiles::sync(std::chrono::milliseconds timeout) {
 }
 
 Status RunFiles::close(std::chrono::milliseconds timeout) {
-  if (!late_) return ckpt::ok_status();
+  if (!background_) return ckpt::ok_status();
   if (status_) status_->write_soon();
-  return late_->sync(
+  return background_->sync(
       [metrics = metrics_, board = board_] {
         const Status lines = metrics->close();
         const Status curves = board ? board->close() : ckpt::ok_status();

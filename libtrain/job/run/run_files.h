@@ -76,7 +76,7 @@ class RunFiles {
   std::shared_ptr<StatusFile> status_;  ///< null: not configured
   std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
-  std::unique_ptr<BackgroundWriter> late_;  ///< declared last, so destroyed first: it writes into the files above
+  std::unique_ptr<BackgroundWriter> background_;  ///< declared last, so destroyed first: it writes into the files above
 };
 
 }  // namespace titan::train

@@ -18,29 +18,29 @@ using ckpt::Status;
 namespace {
 
 /// Weights and parameters that do not match.
-struct Misfit {
-  bool rows = false;      ///< a name tells of the other order of rows, and the rules do not give `rows`
-  bool stranger = false;  ///< a weight without a parameter has a missing parameter's shape: only its name may differ
+struct Mismatch {
+  bool rows = false;        ///< a name tells of the other order of rows, and the rules do not give `rows`
+  bool same_shape = false;  ///< a weight without a parameter has a missing parameter's shape: only its name may differ
   std::vector<std::string> missing;
 };
 
 /// The name of a weight in the file, which rules must use; if Titan's name differs, that follows in parentheses.
-std::string said(const ckpt::WeightInfo& weight) {
+std::string shown_name(const ckpt::WeightInfo& weight) {
   return weight.in_file.empty() || weight.in_file == weight.name ? weight.name
                                                                  : weight.in_file + " (here " + weight.name + ")";
 }
 
 /// A hint: the one setting that would explain the mismatch, if there is one; else the flags with which a user can give
 /// the mapping.
-std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters,
-                   const Misfit& misfit) {
-  if (misfit.rows) return recipe::kSayRows;
+std::string mismatch_hint(const std::vector<std::string>& weights, const std::vector<std::string>& parameters,
+                          const Mismatch& mismatch) {
+  if (mismatch.rows) return recipe::kRowOrderHint;
   const std::int64_t there = recipe::layers_in(weights), here = recipe::layers_in(parameters);
   if (there > 0 && there != here)
     return "the weights have " + std::to_string(there) + " layers, the model " + std::to_string(here) +
            ": set model.n_layers, or in a config.json beside the weights set num_hidden_layers to " +
            std::to_string(there) + "; or leave layers out with --skip GLOB";
-  if (!misfit.stranger && misfit.missing == std::vector<std::string>{std::string(recipe::kHeadName)})
+  if (!mismatch.same_shape && mismatch.missing == std::vector<std::string>{std::string(recipe::kHeadName)})
     return "if the head is the embedding, set tie_word_embeddings to true in the config.json beside the weights, or "
            "model.tied_embeddings; else draw it anew with create = [\"" +
            std::string(recipe::kHeadName) + "\"] in a file for --init-map";
@@ -59,8 +59,8 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
 
   WeightMatch found;
   std::vector<std::string> problems, names, wanted;
-  std::set<std::vector<std::uint64_t>> strangers;
-  Misfit misfit;
+  std::set<std::vector<std::uint64_t>> unmatched_shapes;
+  Mismatch mismatch;
   std::map<std::size_t, std::size_t> taken;  // parameter -> weight
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::string& name = weights[i].name;
@@ -71,26 +71,26 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     }
     const std::string target = recipe::renamed(name, rules);
     const auto place = index_of.find(target);
-    const std::string as = said(weights[i]) + (target == name ? "" : " (renamed to " + target + ")");
+    const std::string as = shown_name(weights[i]) + (target == name ? "" : " (renamed to " + target + ")");
     if (place == index_of.end()) {
       problems.push_back(as + ": the model has no such parameter, and no rule skips it");
-      strangers.insert(weights[i].shape);
+      unmatched_shapes.insert(weights[i].shape);
     } else if (recipe::any_match(rules.create, target)) {
       problems.push_back(as + ": the parameter is to be created, and the weight is there; skip one of them");
     } else if (const auto [other, first] = taken.emplace(place->second, i); !first) {
-      problems.push_back(as + ": " + said(weights[other->second]) + " is that parameter already");
+      problems.push_back(as + ": " + shown_name(weights[other->second]) + " is that parameter already");
     } else if (weights[i].shape != parameters[place->second].shape) {
       problems.push_back(as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " +
                          ckpt::shape_text(parameters[place->second].shape) + " in the model");
     } else if (!ckpt::is_float(weights[i].dtype)) {
       problems.push_back(as + ": stored as " + std::string(ckpt::dtype_name(weights[i].dtype)) +
                          ", expected a float type");
-    } else if (const std::string unsaid = recipe::rows_unsaid(name, target, rules); !unsaid.empty()) {
+    } else if (const std::string unsaid = recipe::unknown_row_order(name, target, rules); !unsaid.empty()) {
       problems.push_back(unsaid);
-      misfit.rows = true;
+      mismatch.rows = true;
     } else {
-      const bool halves = rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(target);
-      found.loaded.push_back({i, place->second, halves && head_dim != 2 ? head_dim : 0});
+      const bool rotate_half = rules.rows == recipe::HeadRows::kRotateHalf && recipe::has_head_rows(target);
+      found.loaded.push_back({i, place->second, rotate_half && head_dim != 2 ? head_dim : 0});
     }
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -100,8 +100,8 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
       found.created.push_back(i);
     } else {
       problems.push_back(parameters[i].name + ": no weight for this parameter, and no rule creates it");
-      misfit.missing.push_back(parameters[i].name);
-      misfit.stranger = misfit.stranger || strangers.contains(parameters[i].shape);
+      mismatch.missing.push_back(parameters[i].name);
+      mismatch.same_shape = mismatch.same_shape || unmatched_shapes.contains(parameters[i].shape);
     }
   }
   // Rules that match nothing are usually mistyped.
@@ -121,12 +121,12 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     problems.push_back("and " + std::to_string(more) + " more");
   }
   status.causes = std::move(problems);
-  return status.with_hint(way_on(names, wanted, misfit));
+  return status.with_hint(mismatch_hint(names, wanted, mismatch));
 }
 
 Result<recipe::NameRules> rules_for_ours(const ckpt::WeightSource& source, const recipe::NameRules& rules) {
   if (source.manifest() == nullptr) return recipe::NameRules{.create = rules.create};
-  if (rules.rows != recipe::HeadRows::kHalves) return rules;
+  if (rules.rows != recipe::HeadRows::kRotateHalf) return rules;
   return ckpt::invalid("rows = \"hf\" is for names of other programs, and " + source.path() + " has Titan's")
       .with_hint("leave it out: the rows of a Titan checkpoint are in the model's order");
 }

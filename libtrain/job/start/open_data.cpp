@@ -78,9 +78,9 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
     data.files.insert(data.files.end(), files.begin(), files.end());
   }
   // The same texts have the same number of samples if they are cut in the same way.
-  const bool alike =
-      start.stored && start.stored->data.kind == data.kind &&
-      recipe::cut_alike(start.stored->state.accepted, recipe::accepted_settings(config, start.plan, data.seed, data));
+  const bool alike = start.stored && start.stored->data.kind == data.kind &&
+                     recipe::same_sample_boundaries(start.stored->state.accepted,
+                                                    recipe::accepted_settings(config, start.plan, data.seed, data));
   for (std::size_t i = 0; i < std::max<std::size_t>(1, choices.size()); ++i) {
     const std::span<const ckpt::DataFile> files = ckpt::files_of_set(data, i);
     const std::uint64_t samples = alike ? known_samples(start.stored->data, files) : 0;
@@ -140,7 +140,8 @@ Status open_data(const StartInputs& inputs, Start& start) {
     start.data = start.stored->data;
     return ckpt::ok_status();
   }
-  if (!inputs.data_elsewhere || start.stored || config.training.corpus.empty() || !recipe::data_paths(config).empty())
+  if (!inputs.allow_missing_data || start.stored || config.training.corpus.empty() ||
+      !recipe::data_paths(config).empty())
     return dataset.status();
   start.no_data = dataset.status();
   return ckpt::ok_status();

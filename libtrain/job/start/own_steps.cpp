@@ -68,7 +68,7 @@ std::vector<const ckpt::StepEntry*> OwnSteps::newer_than(std::uint64_t step) {
   return newer;
 }
 
-bool OwnSteps::hold(const ckpt::Manifest& manifest) {
+bool OwnSteps::contains(const ckpt::Manifest& manifest) {
   return std::any_of(scan_.steps.begin(), scan_.steps.end(), [&](ckpt::StepEntry& entry) {
     if (entry.step != manifest.step) return false;
     judge(entry);
@@ -92,8 +92,8 @@ void OwnSteps::judge(ckpt::StepEntry& entry) {
   if (copies_.contains(entry.step)) prefer_near(entry);
 }
 
-void OwnSteps::look(ckpt::StepEntry& entry) const {
-  ckpt::judge_step(fs_, entry, request_.look);
+void OwnSteps::check_step(ckpt::StepEntry& entry) const {
+  ckpt::judge_step(fs_, entry, request_.check_depth);
   // A component that may be absent does not make a step incomplete.
   if (entry.validity.ok() && entry.manifest) entry.full = components_missing(*entry.manifest, request_.exclude).empty();
 }
@@ -104,7 +104,7 @@ void OwnSteps::judge_durable(ckpt::StepEntry& entry) const {
     entry.validity = ckpt::corrupt("the store cannot give it back (checkpoint.on_read_error)");
     return;
   }
-  look(entry);
+  check_step(entry);
   if (damaged_.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
 }
 
@@ -116,7 +116,7 @@ std::uint32_t OwnSteps::attempt_of(const ckpt::StepEntry& entry) const {
 }
 
 void OwnSteps::judge_near(ckpt::StepEntry& entry) {
-  look(entry);
+  check_step(entry);
   if (!entry.validity.ok()) return;
   for (ckpt::StepEntry& durable : scan_.steps) {
     if (near_alone_.contains(durable.step)) continue;
@@ -136,7 +136,7 @@ void OwnSteps::prefer_near(ckpt::StepEntry& entry) const {
   ckpt::StepEntry copy;
   copy.step = entry.step;
   copy.path = copies_.at(entry.step);
-  look(copy);
+  check_step(copy);
   if (!copy.validity.ok() || !copy.manifest) return;
   std::optional<ckpt::Digest> id;
   if (entry.manifest) id = entry.manifest->id;

@@ -31,7 +31,7 @@ class OwnSteps {
   /// The steps after `step`, checked.
   std::vector<const ckpt::StepEntry*> newer_than(std::uint64_t step);
   /// Whether a step has this manifest. Compares ids, not paths, since a folder may have many paths.
-  bool hold(const ckpt::Manifest& manifest);
+  bool contains(const ckpt::Manifest& manifest);
   /// The steps as text, for messages.
   std::string list();
 
@@ -50,7 +50,7 @@ class OwnSteps {
   void judge_durable(ckpt::StepEntry& entry) const;
   void judge_near(ckpt::StepEntry& entry);
   void prefer_near(ckpt::StepEntry& entry) const;
-  void look(ckpt::StepEntry& entry) const;
+  void check_step(ckpt::StepEntry& entry) const;
   std::uint32_t attempt_of(const ckpt::StepEntry& entry) const;
 
   ckpt::Fs& fs_;

@@ -71,7 +71,7 @@ Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
 
 /// Why nothing is exchanged within nodes although that is configured; else empty.
 std::string no_node_domain(const recipe::RunPlan& plan) {
-  if (plan.exchange != recipe::ExchangeDomain::kNode || plan.mesh.dp == 1 || exchanges_in_turns(plan)) return {};
+  if (plan.exchange != recipe::ExchangeDomain::kNode || plan.mesh.dp == 1 || exchanges_per_micro_batch(plan)) return {};
   return "parallelism.gradient_exchange = \"node\" is as \"late\" here: nodes of " + std::to_string(plan.node_ranks) +
          (plan.node_ranks == 1 ? " rank" : " ranks") + " and " + std::to_string(plan.mesh.dp) +
          " data-parallel ranks have no common divisor above 1";

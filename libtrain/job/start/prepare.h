@@ -34,7 +34,7 @@ struct StartInputs {
   std::vector<std::string> allow;  ///< values of --allow
   std::uint32_t world = 1;
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: only Titan checkpoints
-  bool data_elsewhere = false;      ///< a new run whose data set is only named as torchtitan would download it ("c4":
+  bool allow_missing_data = false;  ///< a new run whose data set is only named as torchtitan would download it ("c4":
                                     ///< training.corpus) is not an error; Start::no_data says what is missing
   std::vector<KnownFile> checked_data;  ///< files that another rank has read completely
   std::uint32_t node_ranks = 0;         ///< consecutive ranks on one node; 0: all
@@ -61,7 +61,7 @@ struct Start {
   ckpt::Settings accepted;                            ///< the accepted settings for the run's checkpoints from now on
   std::shared_ptr<Dataset> dataset;   ///< null if a complete run does not need it, or if texts are not tokenized yet
   std::vector<TextCache> texts;       ///< for training and for a validation with its own path; empty: no tokenizer.json
-  Status no_data;                     ///< not ok: the data are not on this host (StartInputs::data_elsewhere)
+  Status no_data;                     ///< not ok: the data are not on this host (StartInputs::allow_missing_data)
   std::string processor;              ///< determines the GEMM library of a new run (gemm.h)
   std::optional<std::uint64_t> seed;  ///< nullopt: to be drawn
   bool data_end = false;              ///< debug.stop_at_step was set to the end of the data

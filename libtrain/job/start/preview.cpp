@@ -52,12 +52,11 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
     }
     if (preview.decision.mode != StartMode::kResume) return status;
     if (status.code == ckpt::Code::kMediaError) {
-      TITAN_ASSIGN_OR_RETURN(const std::uint64_t passed, step_to_pass_over(config, request, status, watch.place(),
-                                                                           [&](const ckpt::UnreadablePlace& place) {
-                                                                             return read_again(fs, place);
-                                                                           }));
-      (lies_near(request, *watch.place()) ? request.near_lost : request.unreadable).insert(passed);
-      said.push_back(passed_over_line(passed, status));
+      TITAN_ASSIGN_OR_RETURN(const std::uint64_t passed,
+                             step_to_skip(config, request, status, watch.place(),
+                                          [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
+      (is_near_place(request, *watch.place()) ? request.near_lost : request.unreadable).insert(passed);
+      said.push_back(skipped_step_line(passed, status));
       continue;
     }
     if (status.code != ckpt::Code::kCorrupt || !preview.decision.may_fall_back) return status;

@@ -21,7 +21,7 @@ std::string below(const std::string& folder, const ckpt::UnreadablePlace& place)
 // The step of the run folder or the near folder that contains `place`.
 std::optional<std::uint64_t> step_of(const StartRequest& request, const ckpt::UnreadablePlace& place) {
   std::string rest = below(request.checkpoint_dir, place);
-  if (lies_near(request, place)) {
+  if (is_near_place(request, place)) {
     rest = below(request.near_root, place);
     rest.erase(0, rest.find('/') + 1);
   }
@@ -30,16 +30,16 @@ std::optional<std::uint64_t> step_of(const StartRequest& request, const ckpt::Un
 
 }  // namespace
 
-bool lies_near(const StartRequest& request, const ckpt::UnreadablePlace& place) {
+bool is_near_place(const StartRequest& request, const ckpt::UnreadablePlace& place) {
   return !request.near_root.empty() && !below(request.near_root, place).empty();
 }
 
-Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, const StartRequest& request, const Status& error,
-                                        const std::optional<ckpt::UnreadablePlace>& place, const SecondRead& second) {
+Result<std::uint64_t> step_to_skip(const recipe::Config& config, const StartRequest& request, const Status& error,
+                                   const std::optional<ckpt::UnreadablePlace>& place, const SecondRead& second) {
   if (request.resume != "auto" || request.load_step >= 0 || !place) return error;
   const std::optional<std::uint64_t> step = step_of(request, *place);
   if (!step) return error;
-  if (config.checkpoint.on_read_error != "fallback" && !lies_near(request, *place))
+  if (config.checkpoint.on_read_error != "fallback" && !is_near_place(request, *place))
     return error.with_hint(
         "checkpoint.on_read_error = \"fallback\" goes on from the next older step when a second reader cannot read "
         "this place either; step " +
@@ -63,17 +63,16 @@ Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, S
     ckpt::MediaWatch watch(fs);
     Result<StartDecision> decision = decide_start(watch, request, damaged);
     if (decision.status().code != ckpt::Code::kMediaError) return decision;
-    TITAN_ASSIGN_OR_RETURN(
-        const std::uint64_t step,
-        step_to_pass_over(config, request, decision.status(), watch.place(),
-                          [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
-    if (!(lies_near(request, *watch.place()) ? request.near_lost : request.unreadable).insert(step).second)
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t step,
+                           step_to_skip(config, request, decision.status(), watch.place(),
+                                        [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
+    if (!(is_near_place(request, *watch.place()) ? request.near_lost : request.unreadable).insert(step).second)
       return decision;
-    if (said) said->push_back(passed_over_line(step, decision.status()));
+    if (said) said->push_back(skipped_step_line(step, decision.status()));
   }
 }
 
-std::string passed_over_line(std::uint64_t step, const Status& error) {
+std::string skipped_step_line(std::uint64_t step, const Status& error) {
   return "step " + std::to_string(step) + " cannot be read and is skipped (it is not changed): " + error.message;
 }
 

@@ -121,9 +121,9 @@ bool means_own_step(ckpt::Fs& fs, const std::string& spec, const std::string& ch
 // An existing step is taken or refused, never replaced by another.
 Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, OwnSteps& own,
                                      const StartRequest& request) {
-  TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::open_checkpoint(fs, path, request.look));
+  TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::open_checkpoint(fs, path, request.check_depth));
   const ckpt::Manifest& manifest = reader.manifest();
-  const bool inside = own.hold(manifest);
+  const bool inside = own.contains(manifest);
   const ckpt::ResumeChoice newest = own.newest();
   if (!inside && !newest.blocked.ok()) return newest.blocked;
   if (!inside && newest.entry != nullptr) return go_on_if_from(fs, own, newest, manifest.id.hex(), path);
@@ -191,7 +191,7 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSte
   const ckpt::ResumeChoice newest = own.newest();
   if (!newest.blocked.ok()) return newest.blocked;
   // Weights are needed to load or compare them, not to tell which step a start would take.
-  if (request.look == ckpt::Look::kManifest)
+  if (request.check_depth == ckpt::CheckDepth::kManifest)
     return newest.entry != nullptr ? own_step(own, newest, "") : StartDecision{StartMode::kTransfer};
   const auto source = open_source(fs, request);
   if (newest.entry != nullptr) {

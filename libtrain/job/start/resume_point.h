@@ -31,16 +31,17 @@ struct SavePlan {
 };
 
 struct StartRequest {
-  std::string resume = "auto";             ///< auto, never, or a checkpoint
-  bool typed = false;                      ///< `resume` was typed after --resume, so it may be a mistyped word
-  bool required = false;                   ///< --resume required: like auto, but only a resume is accepted
-  bool only_new = false;                   ///< --resume never: the run folder must not contain a step
-  std::int64_t load_step = -1;             ///< checkpoint.load_step; -1 = newest
-  std::string checkpoint_dir;              ///< `<dump_folder>/<folder>`
-  std::string init_from;                   ///< checkpoint with the initial weights of a new run; empty: none
-  ckpt::Look look = ckpt::Look::kMembers;  ///< kManifest: only to find out which checkpoint would be loaded
-  std::vector<std::string> exclude;        ///< components that the checkpoint need not have
-  SavePlan saves;                          ///< the steps that the run will publish
+  std::string resume = "auto";  ///< auto, never, or a checkpoint
+  bool typed = false;           ///< `resume` was typed after --resume, so it may be a mistyped word
+  bool required = false;        ///< --resume required: like auto, but only a resume is accepted
+  bool only_new = false;        ///< --resume never: the run folder must not contain a step
+  std::int64_t load_step = -1;  ///< checkpoint.load_step; -1 = newest
+  std::string checkpoint_dir;   ///< `<dump_folder>/<folder>`
+  std::string init_from;        ///< checkpoint with the initial weights of a new run; empty: none
+  ckpt::CheckDepth check_depth =
+      ckpt::CheckDepth::kMembers;    ///< kManifest: only to find out which checkpoint would be loaded
+  std::vector<std::string> exclude;  ///< components that the checkpoint need not have
+  SavePlan saves;                    ///< the steps that the run will publish
   std::set<std::uint64_t>
       unreadable;         ///< steps of the run that are skipped because they cannot be read (read_errors.h)
   std::string near_root;  ///< checkpoint.near; empty: none

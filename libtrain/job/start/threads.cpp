@@ -43,7 +43,7 @@ Result<StartDecision> find_checkpoint(ckpt::Fs& fs, const StartInputs& inputs) {
   const recipe::Config& config = inputs.loaded.config;
   TITAN_ASSIGN_OR_RETURN(const recipe::Permission permission, recipe::read_permission(config, inputs.allow));
   TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(inputs, permission));
-  request.look = ckpt::Look::kManifest;
+  request.check_depth = ckpt::CheckDepth::kManifest;
   return decide_alone(fs, config, request, {}, nullptr);
 }
 

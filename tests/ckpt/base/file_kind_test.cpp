@@ -18,7 +18,7 @@ std::string zip_of(const std::string& member) {
   return bytes + std::string(3, '\0') + member + "content";
 }
 
-TEST(WhatIsThis, KnowsKindsByTheirFirstBytes) {
+TEST(FileKind, KnowsKindsByTheirFirstBytes) {
   const std::vector<std::pair<std::string, Kind>> cases = {
       {"", Kind::kEmpty},
       {std::string(40, '\0'), Kind::kZeros},
@@ -50,7 +50,7 @@ TEST(WhatIsThis, KnowsKindsByTheirFirstBytes) {
   for (const auto& [bytes, kind] : cases) EXPECT_EQ(file_kind(bytes), kind) << bytes.substr(0, 20);
 }
 
-TEST(WhatIsThis, KnowsKindsByTheEndOfAName) {
+TEST(FileKind, KnowsKindsByTheEndOfAName) {
   for (const auto& [name, kind] : std::vector<std::pair<std::string, Kind>>{{"a/x.JSONL", Kind::kJsonLines},
                                                                             {"x.json", Kind::kJson},
                                                                             {"x.tar.gz", Kind::kTar},
@@ -62,7 +62,7 @@ TEST(WhatIsThis, KnowsKindsByTheEndOfAName) {
     EXPECT_EQ(file_kind_by_name(name), kind) << name;
 }
 
-TEST(WhatIsThis, EveryKindHasWordsAndEverySignatureFitsIntoWhatIsRead) {
+TEST(FileKind, EveryKindHasWordsAndEverySignatureFitsIntoWhatIsRead) {
   std::set<std::string> seen;
   for (const FileSignature& one : file_signatures()) {
     EXPECT_STRNE(kind_text(one.kind), "");

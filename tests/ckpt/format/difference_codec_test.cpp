@@ -78,7 +78,7 @@ TEST(DifferenceCodec, WhatDoesNotFitIsRefused) {
   Bytes target(64);
   EXPECT_EQ(DifferenceEncoder().encode(Bytes(63), target, 2).status().code, Code::kInvalid);
   EXPECT_EQ(DifferenceEncoder().encode({}, target, 3).status().code, Code::kInvalid);
-  EXPECT_EQ(DifferenceEncoder().encode({}, Bytes(kMostPiece + 1), 1).status().code, Code::kInvalid);
+  EXPECT_EQ(DifferenceEncoder().encode({}, Bytes(kMaxDifferencePiece + 1), 1).status().code, Code::kInvalid);
   EXPECT_EQ(decoded({}, {}, 2, target).code, Code::kCorrupt);
   EXPECT_EQ(decoded({std::byte{0}}, {}, 2, target).code, Code::kCorrupt) << "equal to a base that is not there";
   EXPECT_EQ(decoded({std::byte{0}, std::byte{0}}, Bytes(64), 2, target).code, Code::kCorrupt);

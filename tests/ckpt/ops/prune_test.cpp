@@ -193,8 +193,8 @@ TEST_F(PruneRun, ProvesTheNewestFullStepAndKeepsTheNextWhenItIsDamaged) {
   options_.rules.keep_last = 1;
   const auto report = prune_run(fs_, options_);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->waits.code, Code::kCorrupt);
-  EXPECT_THAT(report->waits.to_string(), HasSubstr("damaged in 1 place"));
+  EXPECT_EQ(report->blocked.code, Code::kCorrupt);
+  EXPECT_THAT(report->blocked.to_string(), HasSubstr("damaged in 1 place"));
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10)) << "the newest step is damaged: nothing may go";
 }
 
@@ -226,7 +226,7 @@ TEST_F(PruneRun, KeepsTheNextOlderStepWhenTheNewestFullOneTurnsOutDamaged) {
   options_.rules = {.keep = {30}};
   const auto report = prune_run(fs_, options_);
   ASSERT_TRUE(report.ok()) << report.status().to_string();
-  EXPECT_TRUE(report->waits.ok());
+  EXPECT_TRUE(report->blocked.ok());
   EXPECT_EQ(report->verified, 20u);
   EXPECT_THAT(left(), ElementsAre(40, 30, 20));
   EXPECT_THAT(report->steps[1].why, HasSubstr("damaged in 1 place"));
@@ -397,7 +397,7 @@ TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
     }
     const auto report = prune_run(fs_, options_);
     ASSERT_TRUE(report.ok()) << report.status().to_string();
-    EXPECT_EQ(report->waits.code, Code::kCorrupt);
+    EXPECT_EQ(report->blocked.code, Code::kCorrupt);
     EXPECT_FALSE(report->damaged[0].goes);
     EXPECT_TRUE(fs_.stat(moved).ok());
   }

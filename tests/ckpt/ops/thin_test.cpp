@@ -119,7 +119,7 @@ TEST_F(Thin, ADamagedNewestStepIsReadFirstAndKeepsOlderOnesWhole) {
   ASSERT_TRUE(fs_.remove_file(shard).ok() && put_text(fs_, shard, bytes).ok());
   const auto report = prune({.thin = 1});
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->waits.code, Code::kCorrupt) << report->waits.to_string();
+  EXPECT_EQ(report->blocked.code, Code::kCorrupt) << report->blocked.to_string();
   EXPECT_TRUE(full(30) && full(20));
 }
 

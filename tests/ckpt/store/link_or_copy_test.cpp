@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 // What PosixFs makes of EXDEV and its like.
 Status cannot(const char* why) { return unsupported(std::string("/a: link to /b: ") + why); }
 
-TEST(CarryFile, LinksAndMakesTheSourceDurableFirst) {
+TEST(LinkOrCopy, LinksAndMakesTheSourceDurableFirst) {
   MemFs memory;
   ASSERT_TRUE(put_text(memory, "/a", "content").ok());
   FailingFs fs(memory);
@@ -37,7 +37,7 @@ TEST(CarryFile, LinksAndMakesTheSourceDurableFirst) {
   EXPECT_THAT(ops, ElementsAre(Op::kOpenRead, Op::kDatasync, Op::kLink, Op::kClose));
 }
 
-TEST(CarryFile, CopiesWhereItCanNeitherLinkNorClone) {
+TEST(LinkOrCopy, CopiesWhereItCanNeitherLinkNorClone) {
   MemFs memory;
   const std::string text(10'000'000, 'x');  // more than one block
   ASSERT_TRUE(put_text(memory, "/a", text).ok());
@@ -53,7 +53,7 @@ TEST(CarryFile, CopiesWhereItCanNeitherLinkNorClone) {
   EXPECT_EQ(std::count(calls.begin(), calls.end(), Call{Op::kDatasync, "/b"}), 1) << "a copy is synced";
 }
 
-TEST(CarryFile, ReportsOtherErrorsInsteadOfFallingBack) {
+TEST(LinkOrCopy, ReportsOtherErrorsInsteadOfFallingBack) {
   for (const Op op : {Op::kLink, Op::kReflink}) {
     for (const int error : {EIO, ENOSPC, EDQUOT, EACCES, EROFS}) {
       MemFs memory;
@@ -73,7 +73,7 @@ TEST(CarryFile, ReportsOtherErrorsInsteadOfFallingBack) {
   }
 }
 
-TEST(CarryFile, AnyFailedCallOfACopyLeavesNothingAndNeverSyncsTwice) {
+TEST(LinkOrCopy, AnyFailedCallOfACopyLeavesNothingAndNeverSyncsTwice) {
   for (std::uint64_t k = 1;; ++k) {
     MemFs memory;
     ASSERT_TRUE(put_text(memory, "/a", "content").ok());
@@ -96,7 +96,7 @@ TEST(CarryFile, AnyFailedCallOfACopyLeavesNothingAndNeverSyncsTwice) {
   }
 }
 
-TEST(CarryFile, ACopyIsReadOnlyAndALinkIsLeftAsItIs) {
+TEST(LinkOrCopy, ACopyIsReadOnlyAndALinkIsLeftAsItIs) {
   MemFs memory;
   ASSERT_TRUE(put_text(memory, "/a", "content").ok());
   FailingFs fs(memory);
@@ -108,7 +108,7 @@ TEST(CarryFile, ACopyIsReadOnlyAndALinkIsLeftAsItIs) {
   EXPECT_TRUE(memory.stat("/a")->writable) << "the source is never changed";
 }
 
-TEST(CarryFile, AStoreWithoutPermissionsIsNoError) {
+TEST(LinkOrCopy, AStoreWithoutPermissionsIsNoError) {
   MemFs memory;
   ASSERT_TRUE(put_text(memory, "/a", "content").ok());
   FailingFs inner(memory), fs(static_cast<Fs&>(inner));
@@ -121,7 +121,7 @@ TEST(CarryFile, AStoreWithoutPermissionsIsNoError) {
   EXPECT_EQ(memory.stat("/c").status().code, Code::kNotFound);
 }
 
-TEST(CarryFile, NothingBehindALinkIsCarried) {
+TEST(LinkOrCopy, NothingBehindALinkIsCarried) {
   MemFs fs;
   ASSERT_TRUE(put_text(fs, "/outside/secret", "secret").ok());
   ASSERT_TRUE(fs.make_dir("/src").ok());
@@ -133,7 +133,7 @@ TEST(CarryFile, NothingBehindALinkIsCarried) {
   }
 }
 
-TEST(CarryFile, NeverReplacesAndNeedsASource) {
+TEST(LinkOrCopy, NeverReplacesAndNeedsASource) {
   MemFs fs;
   ASSERT_TRUE(put_text(fs, "/a", "new").ok());
   ASSERT_TRUE(put_text(fs, "/b", "old").ok());

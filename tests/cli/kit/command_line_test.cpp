@@ -111,7 +111,7 @@ TEST(CommandLine, SaysWhichCommandWasMeant) {
   Program known = program();
   known.keys = [] { return std::vector<std::string>{"a.b"}; };
   known.meant_by_path = [](const std::string& path) { return "tool run " + path; };
-  known.habits = {{{"show", "lst"}, "other inspect CKPT"}};
+  known.verb_aliases = {{{"show", "lst"}, "other inspect CKPT"}};
   const struct {
     std::vector<std::string> words;
     const char *message, *hint;

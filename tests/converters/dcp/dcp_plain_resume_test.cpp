@@ -215,11 +215,11 @@ TEST(DcpParts, AnOptimizerBesideThatCannotBeReadIsSaid) {
   for (const char* path :
        {"/c/pytorch_model_fsdp_1/.metadata", "/c/optimizer_1/__0_0.distcp", "/d/pytorch_model_fsdp_1/x"})
     ASSERT_TRUE(ckpt::testing::put_text(fs, path, "x").ok());
-  EXPECT_EQ(*note_of_optimizer_beside(fs, "/c/pytorch_model_fsdp_1"),
+  EXPECT_EQ(*sibling_optimizer_note(fs, "/c/pytorch_model_fsdp_1"),
             "the optimizer's state is next to it, in /c/optimizer_1, and cannot be read: its .metadata is missing");
-  EXPECT_EQ(*note_of_optimizer_beside(fs, "/d/pytorch_model_fsdp_1"), "");
+  EXPECT_EQ(*sibling_optimizer_note(fs, "/d/pytorch_model_fsdp_1"), "");
   ASSERT_TRUE(ckpt::testing::put_text(fs, "/c/optimizer_1/.metadata", "x").ok());
-  EXPECT_THAT(*note_of_optimizer_beside(fs, "/c/pytorch_model_fsdp_1"), HasSubstr("a folder with links to both"));
+  EXPECT_THAT(*sibling_optimizer_note(fs, "/c/pytorch_model_fsdp_1"), HasSubstr("a folder with links to both"));
 }
 
 TEST(DcpParts, TheFolderAboveHoldsModelAndOptimizer) {

@@ -86,9 +86,9 @@ std::vector<ckpt::ParameterMeta> three(std::uint64_t queries, std::uint64_t keys
 TEST(FusedQkv, TakesTurnsByHeadsOfKeys) {
   const auto fused = fused_shape("/c", kFused, three(24, 8, 8), 4);
   ASSERT_TRUE(fused.ok()) << fused.status().to_string();
-  EXPECT_EQ(fused->turns, 2u);
+  EXPECT_EQ(fused->kv_heads, 2u);
   EXPECT_THAT(fused->shape, ElementsAre(40, 5));
-  EXPECT_EQ(fused_shape("/c", kFused, three(24, 8, 8), 8)->turns, 1u);
+  EXPECT_EQ(fused_shape("/c", kFused, three(24, 8, 8), 8)->kv_heads, 1u);
 }
 
 TEST(FusedQkv, RowsOfNoWholeHeadsAreRefused) {

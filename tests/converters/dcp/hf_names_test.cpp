@@ -399,14 +399,14 @@ TEST(DcpOfHuggingFace, ARenameToOurNamesSaysHowRowsLie) {
     EXPECT_THAT(refused.causes, Contains(HasSubstr("q_proj.bias (renamed to layers.0.attention.wq.bias)")));
     EXPECT_EQ(refused.causes.size(), 8u) << "weights and biases alone";
     EXPECT_THAT(refused.hint, HasSubstr("rows = \"hf\""));
-    for (const recipe::HeadRows rows : {recipe::HeadRows::kHalves, recipe::HeadRows::kInterleaved}) {
+    for (const recipe::HeadRows rows : {recipe::HeadRows::kRotateHalf, recipe::HeadRows::kInterleaved}) {
       options.rules.rows = rows;
       const Planned found = planned(how, options);
       ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
       EXPECT_EQ(found.names(), our_names());
       for (const char* slot : {"", "exp_avg", "exp_avg_sq"}) {
         const std::vector<float> stay = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-        const std::vector<float>& expected = rows == recipe::HeadRows::kHalves ? kTwoHeads : stay;
+        const std::vector<float>& expected = rows == recipe::HeadRows::kRotateHalf ? kTwoHeads : stay;
         EXPECT_EQ(found.rows("layers.1.attention.wq.weight", slot, 16), expected);
         EXPECT_EQ(found.rows("layers.1.attention.wk.bias", slot, 16), expected);
       }
@@ -438,7 +438,7 @@ TEST(DcpOfHuggingFace, AStateFollowsItsWeightWhereRulesExchangeTwo) {
 TEST(DcpOfHuggingFace, RulesThatGiveSomeTensorsOurNamesLeaveTheOthersTheirs) {
   const Written how{.prefix = "model.", .state = "optimizer.state."};
   ImportOptions options;
-  options.rules.rows = recipe::HeadRows::kHalves;
+  options.rules.rows = recipe::HeadRows::kRotateHalf;
   options.rules.rename = {{"model.model.layers.*.self_attn.q_proj.weight", "layers.*.attention.wq.weight"}};
   const Planned found = planned(how, options);
   ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
@@ -479,10 +479,10 @@ TEST(DcpOfHuggingFace, FurtherModelsOfAccelerateAndPicklesAreNamed) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ((*second)->tensors().size(), 1u);
   const std::string lies = "the optimizer's state is next to it, in /run/checkpoint-7/optimizer_1";
-  EXPECT_THAT(*note_of_optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"),
+  EXPECT_THAT(*sibling_optimizer_note(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"),
               HasSubstr(lies + ": a folder with links to both"));
   ASSERT_TRUE(fs.remove_file("/run/checkpoint-7/optimizer_1/.metadata").ok());
-  EXPECT_EQ(*note_of_optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"),
+  EXPECT_EQ(*sibling_optimizer_note(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"),
             lies + ", and cannot be read: its .metadata is missing");
 }
 

@@ -95,10 +95,10 @@ GgufParts model_file(const recipe::ModelDims& model, const std::string& architec
     std::vector<std::uint64_t> dims;  // "[rows,columns]", and the file has columns first
     for (std::size_t at = 1; at < raw.shape.size(); at = raw.shape.find_first_of(",]", at) + 1)
       dims.insert(dims.begin(), std::stoull(raw.shape.substr(at)));
-    const bool turns = name.find("q_proj") != std::string::npos || name.find("k_proj") != std::string::npos;
+    const bool rotate_half = name.find("q_proj") != std::string::npos || name.find("k_proj") != std::string::npos;
     const std::size_t row = dims.size() == 2 ? dims[0] * 4 : 4;
     parts.tensors.push_back(tensor(gguf_name(name), dims, 0, parts.data.size()));
-    parts.data += turns && architecture == "llama"
+    parts.data += rotate_half && architecture == "llama"
                       ? neighbours(raw.bytes, static_cast<std::size_t>(model.head_dim), row)
                       : raw.bytes;
     pad(parts.data, 32);

@@ -50,8 +50,8 @@ TEST(GgufModel, SaysWhatTheKeysSay) {
   const auto llama = model_of(testing::model_keys(testing::tiny_model(), "llama"));
   ASSERT_TRUE(llama.ok()) << llama.status().to_string();
   EXPECT_EQ(llama->dims, testing::tiny_model());
-  EXPECT_TRUE(llama->our_rows);
-  EXPECT_FALSE(model_of(testing::model_keys(testing::tiny_model(), "qwen2"))->our_rows);
+  EXPECT_TRUE(llama->interleaved_rows);
+  EXPECT_FALSE(model_of(testing::model_keys(testing::tiny_model(), "qwen2"))->interleaved_rows);
 }
 
 TEST(GgufModel, TakesTyingBiasesAndWhatIsNotSaidFromTheTensors) {

@@ -172,7 +172,7 @@ TEST(NanotronOptimizer, SaysWhetherTheFilesTellTheirRanks) {
     PieceFiles pieces(fs);
     const auto optimizer = read_optimizer(fs, "/o", parameters(fs, pieces), pieces);
     ASSERT_TRUE(optimizer.ok()) << optimizer.status().to_string();
-    EXPECT_EQ(optimizer->ranks_said, named);
+    EXPECT_EQ(optimizer->ranks_recorded, named);
   }
 }
 

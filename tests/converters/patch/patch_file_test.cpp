@@ -54,7 +54,7 @@ TEST(PatchFile, RecordsAndHeadComeBack) {
 
 TEST(PatchFile, WhatNoRecordCanBeIsRefusedBeforeMemoryIsTaken) {
   MemFs fs;
-  for (const PatchRecord record : {PatchRecord{.raw = 0}, PatchRecord{.raw = ckpt::kMostPiece + 1},
+  for (const PatchRecord record : {PatchRecord{.raw = 0}, PatchRecord{.raw = ckpt::kMaxDifferencePiece + 1},
                                    PatchRecord{.tensor = 1, .raw = 3}, PatchRecord{.raw = 3, .stored = 0xffffffff}}) {
     std::string bytes = text_of(encode_patch_record(record, {}));
     if (record.stored != 0) bytes.replace(20, 4, "\xff\xff\xff\xff");

@@ -22,9 +22,9 @@ class FifoFabric final : public train::Fabric {
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
-  void expect(const train::ExchangeWays& ways) override {
-    few_ = ways.few;
-    for (const int peer : ways.swaps) made_.push_back(train::swap_channel(rank(), peer));
+  void expect(const train::ExchangePeers& peers) override {
+    few_ = peers.few;
+    for (const int peer : peers.swaps) made_.push_back(train::swap_channel(rank(), peer));
   }
   void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                 const std::vector<std::int64_t>& in_splits, std::uint64_t tag) override {

@@ -41,7 +41,7 @@ class ThreadGroup {
   /// once both have arrived.
   struct Message {
     at::Tensor tensor;
-    bool done = false, misfit = false;
+    bool done = false, mismatch = false;
   };
   std::shared_ptr<Message> post(int src, int dst, std::uint64_t tag, at::Tensor tensor) {
     return meet_other_side({src, dst, tag}, std::move(tensor), wanted_, mail_, false);
@@ -68,7 +68,7 @@ class ThreadGroup {
     std::unique_lock lock(mutex_);
     wait(lock, [&] { return message.done; });
     if (!message.done) throw train::CommError("a peer failed");
-    if (message.misfit) throw train::CommError("recv: sizes disagree");
+    if (message.mismatch) throw train::CommError("recv: sizes disagree");
   }
   void fail() {
     const std::lock_guard lock(mutex_);
@@ -98,8 +98,8 @@ class ThreadGroup {
       found->second.pop_front();
       if (found->second.empty()) others.erase(found);
       Message &to = receives ? *mine : *other, &from = receives ? *other : *mine;
-      to.misfit = to.tensor.numel() != from.tensor.numel() || to.tensor.scalar_type() != from.tensor.scalar_type();
-      if (!to.misfit) to.tensor.copy_(from.tensor.view_as(to.tensor));
+      to.mismatch = to.tensor.numel() != from.tensor.numel() || to.tensor.scalar_type() != from.tensor.scalar_type();
+      if (!to.mismatch) to.tensor.copy_(from.tensor.view_as(to.tensor));
       for (Message* side : {&to, &from}) {
         side->tensor.reset();
         side->done = true;

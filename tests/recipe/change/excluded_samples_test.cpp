@@ -26,10 +26,10 @@ TEST(ExcludedSamples, WhatTheConfigurationSaysTakesThePlaceOfWhatItSaid) {
 
 TEST(ExcludedSamples, AreComparedFromThePositionOn) {
   const ckpt::DataPosition stored{.samples = 20};
-  EXPECT_TRUE(excludes_alike(stored, "\"0-7, 18-39\"", {{20, 20}}));
-  EXPECT_TRUE(excludes_alike(stored, "not set", {{0, 20}}));
-  EXPECT_FALSE(excludes_alike(stored, "not set", {{0, 21}}));
-  EXPECT_FALSE(excludes_alike(stored, "\"20\"", {}));
+  EXPECT_TRUE(excludes_same_samples(stored, "\"0-7, 18-39\"", {{20, 20}}));
+  EXPECT_TRUE(excludes_same_samples(stored, "not set", {{0, 20}}));
+  EXPECT_FALSE(excludes_same_samples(stored, "not set", {{0, 21}}));
+  EXPECT_FALSE(excludes_same_samples(stored, "\"20\"", {}));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST(NameRules, ReadsEveryKindOfRule) {
       "\"b.*.attention.wq\"\n");
   EXPECT_THAT(rules.skip, ElementsAre("teacher.*"));
   EXPECT_THAT(rules.create, ElementsAre("output.weight"));
-  EXPECT_EQ(rules.rows, HeadRows::kHalves);
+  EXPECT_EQ(rules.rows, HeadRows::kRotateHalf);
   EXPECT_EQ(renamed("a.7.wq", rules), "b.7.attention.wq");
   EXPECT_EQ(renamed("a.7.8.wq", rules), "a.7.8.wq") << "* of a rename stops at dots";
   EXPECT_TRUE(any_match(rules.skip, "teacher.layers.0.wq"));
@@ -51,7 +51,7 @@ TEST(NameRules, FlagsGiveRulesAndStandBeforeThoseOfTheFile) {
   EXPECT_EQ(renamed("l.0.q", *rules), "l.0.w=1") << "the first sign divides";
   EXPECT_THAT(rules->skip, ElementsAre("b.*", "a.*"));
   EXPECT_THAT(rules->create, ElementsAre("c"));
-  EXPECT_EQ(rules->rows, HeadRows::kHalves);
+  EXPECT_EQ(rules->rows, HeadRows::kRotateHalf);
   config.checkpoint.initial_load_rows = "interleaved";
   EXPECT_EQ(given_rules(fs, config)->rows, HeadRows::kInterleaved);
   for (const char* rule : {"x", "=x", "x=", "a.*=b"}) {
@@ -77,10 +77,10 @@ TEST(NameRules, RowsOfQueriesAndKeysMustBeSaidBetweenLayouts) {
       {"h.0.attn.query.weight", "layers.0.attention.wq.weight"},
   };
   NameRules said;
-  said.rows = HeadRows::kHalves;
+  said.rows = HeadRows::kRotateHalf;
   for (const auto& [from, to] : kCrossing) {
-    EXPECT_THAT(rows_unsaid(from, to, {}), HasSubstr(to)) << from;
-    EXPECT_THAT(rows_unsaid(from, to, said), IsEmpty()) << from;
+    EXPECT_THAT(unknown_row_order(from, to, {}), HasSubstr(to)) << from;
+    EXPECT_THAT(unknown_row_order(from, to, said), IsEmpty()) << from;
   }
   const std::pair<const char*, const char*> kWithin[] = {
       {"decoder.0.wq", "layers.0.attention.wq.weight"},
@@ -88,7 +88,7 @@ TEST(NameRules, RowsOfQueriesAndKeysMustBeSaidBetweenLayouts) {
       {"model.layers.0.self_attn.v_proj.weight", "layers.0.attention.wv.weight"},
       {"model.layers.0.self_attn.q_proj.weight", "unknown"},
   };
-  for (const auto& [from, to] : kWithin) EXPECT_THAT(rows_unsaid(from, to, {}), IsEmpty()) << from;
+  for (const auto& [from, to] : kWithin) EXPECT_THAT(unknown_row_order(from, to, {}), IsEmpty()) << from;
   EXPECT_TRUE(has_head_rows("layers.0.attention.wk.bias"));
   EXPECT_FALSE(has_head_rows("layers.0.attention.wv.weight"));
 }

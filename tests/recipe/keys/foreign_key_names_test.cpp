@@ -10,17 +10,17 @@
 namespace titan::recipe::foreign_key_names_test {
 namespace {
 
-TEST(Habits, LeadToAKeyOrAFlagAndNeverHideAKey) {
+TEST(ForeignKeyNames, LeadToAKeyOrAFlagAndNeverHideAKey) {
   std::set<std::string> names;
-  for (const ForeignKeyName& habit : foreign_key_names()) {
-    const std::string key = habit.key, name = habit.name;
+  for (const ForeignKeyName& foreign : foreign_key_names()) {
+    const std::string key = foreign.key, name = foreign.name;
     EXPECT_TRUE(key.starts_with("--") || (find_key(key) != nullptr && find_key(key)->slot != nullptr)) << name;
     EXPECT_TRUE(names.insert(name).second) << name << " stands there twice";
     EXPECT_FALSE(key.ends_with("." + name)) << name << " is what we call it, too";
   }
 }
 
-TEST(Habits, ANameOfAnotherTrainerGetsOursWithWhatIsDifferent) {
+TEST(ForeignKeyNames, ANameOfAnotherTrainerGetsOursWithWhatIsDifferent) {
   struct Case {
     const char *typed, *meant;
   };

@@ -72,11 +72,11 @@ TEST(Rows, OtherProgramsKnowOtherWordsButNoOtherCurve) {
 }
 
 TEST(Rows, AKeyIsSaidByItsNameByAnAliasOrByTheKeyItFollows) {
-  EXPECT_EQ(said_as({{"lr_scheduler.lr_min", "0.1"}}, "lr_scheduler.min_lr_factor"), "lr_scheduler.lr_min");
-  EXPECT_EQ(said_as({{"training.steps", "5"}}, "lr_scheduler.total_steps"), "training.steps");
-  EXPECT_EQ(said_as({{"lr_scheduler.total_steps", "9"}, {"training.steps", "5"}}, "lr_scheduler.total_steps"),
+  EXPECT_EQ(stored_key({{"lr_scheduler.lr_min", "0.1"}}, "lr_scheduler.min_lr_factor"), "lr_scheduler.lr_min");
+  EXPECT_EQ(stored_key({{"training.steps", "5"}}, "lr_scheduler.total_steps"), "training.steps");
+  EXPECT_EQ(stored_key({{"lr_scheduler.total_steps", "9"}, {"training.steps", "5"}}, "lr_scheduler.total_steps"),
             "lr_scheduler.total_steps");
-  EXPECT_EQ(said_as({{"optimizer.lr", "not set"}}, "optimizer.lr"), "");
+  EXPECT_EQ(stored_key({{"optimizer.lr", "not set"}}, "optimizer.lr"), "");
 }
 
 }  // namespace

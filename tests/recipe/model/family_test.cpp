@@ -77,8 +77,8 @@ TEST(Family, CountsTheElementsOfALayer) {
   // Three experts of three of 160, of which a token takes two, and a router of 3 x 8.
   EXPECT_EQ(layer_elements(with_experts()), layer_elements(dims()) + 24 + 2 * 3 * 160);
   EXPECT_EQ(multiplied_elements(with_experts()), multiplied_elements(dims()) + 24 + 3 * 160);
-  EXPECT_EQ(resting_elements(with_experts()), 12u * 3 * 160);
-  EXPECT_EQ(resting_elements(dims()), 0u);
+  EXPECT_EQ(inactive_elements(with_experts()), 12u * 3 * 160);
+  EXPECT_EQ(inactive_elements(dims()), 0u);
 }
 
 TEST(Family, AWindowShortensWhatTokensSee) {

@@ -32,7 +32,7 @@ inline std::string tolerated(const Key& key) {
   if (key.any_harmless) return "any value";
   std::string values;
   for (const Value& value : key.harmless) values += to_toml(value) + ", ";
-  return values + "false, \"\", \"none\", []" + (key.pass_over ? "; in a file any value, with a warning" : "");
+  return values + "false, \"\", \"none\", []" + (key.ignore_if ? "; in a file any value, with a warning" : "");
 }
 
 inline constexpr const char* kIntroduction = R"(# Configuration keys

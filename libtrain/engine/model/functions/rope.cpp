@@ -12,12 +12,12 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct Rope final : torch::autograd::Function<Rope> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& turns) {
-    context->save_for_backward({turns});
-    return kernels().turn(x, turns, /*back=*/false);
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& rotations) {
+    context->save_for_backward({rotations});
+    return kernels().rope(x, rotations, /*back=*/false);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
-    return {kernels().turn(grads[0], context->get_saved_variables()[0], /*back=*/true), {}};
+    return {kernels().rope(grads[0], context->get_saved_variables()[0], /*back=*/true), {}};
   }
 };
 

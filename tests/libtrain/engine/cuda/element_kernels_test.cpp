@@ -92,7 +92,7 @@ TEST(ElementKernels, GradientsOfSwiGluAreThoseOfSingleOperations) {
 }
 
 template <typename T, typename Kernel>
-void turns_are_those_of_single_operations(at::ScalarType type, int width, Kernel kernel) {
+void rope_is_that_of_single_operations(at::ScalarType type, int width, Kernel kernel) {
   CpuKernels single;
   constexpr std::int64_t kRows = 2, kTokens = 5, kHeads = 3, kDim = 8;
   for (const bool each_row : {false, true})
@@ -102,22 +102,22 @@ void turns_are_those_of_single_operations(at::ScalarType type, int width, Kernel
                                          : numbers({kRows, kTokens, kHeads, kDim}, type, 4);
         const at::Tensor angles = each_row ? numbers({kRows, kTokens, 1, kDim / 2, 2}, at::kFloat, 5)
                                            : numbers({kTokens, 1, kDim / 2, 2}, at::kFloat, 5);
-        const at::Tensor turns = at::view_as_complex(angles), out = at::empty({kRows, kTokens, kHeads, kDim}, type);
+        const at::Tensor rotations = at::view_as_complex(angles), out = at::empty({kRows, kTokens, kHeads, kDim}, type);
         const auto count = static_cast<long long>(x.numel() / width);
         const auto* const from = reinterpret_cast<const T*>(address_of(x));
         element::for_each_thread(static_cast<unsigned>(count), 1, 1, [&] {
           kernel(from, at_of<float>(angles), at_of<T>(out), count, static_cast<int>(kDim / width), kHeads, kTokens,
                  x.stride(0), x.stride(1), x.stride(2), each_row, back ? -1.0f : 1.0f);
         });
-        expect_near(out, single.turn(x, turns, back));
+        expect_near(out, single.rope(x, rotations, back));
       }
 }
 
 TEST(ElementKernels, TurnsAreThoseOfSingleOperations) {
-  turns_are_those_of_single_operations<element::bf16>(at::kBFloat16, 4, element::turn_bf16_4);
-  turns_are_those_of_single_operations<element::bf16>(at::kBFloat16, 2, element::turn_bf16_2);
-  turns_are_those_of_single_operations<float>(at::kFloat, 4, element::turn_float_4);
-  turns_are_those_of_single_operations<float>(at::kFloat, 2, element::turn_float_2);
+  rope_is_that_of_single_operations<element::bf16>(at::kBFloat16, 4, element::rope_bf16_4);
+  rope_is_that_of_single_operations<element::bf16>(at::kBFloat16, 2, element::rope_bf16_2);
+  rope_is_that_of_single_operations<float>(at::kFloat, 4, element::rope_float_4);
+  rope_is_that_of_single_operations<float>(at::kFloat, 2, element::rope_float_2);
 }
 
 TEST(ElementKernels, GradientsOfLogitsAreThoseOfSingleOperations) {

@@ -38,7 +38,7 @@ TEST(ShardedSums, AreTheTreesOfWhatARankOwns) {
       const RowExchange rows(4 * plan.buffer_elements());
       ShardedSums sums(*world.dp, plan, count, {0, count}, type, rows);
       for (int step = 0; step < 2; ++step) {
-        const Share share = share_in_turns(count, 3, 3, me);
+        const Share share = share_per_micro_batch(count, 3, 3, me);
         // The last turn first: who has nothing in it takes part.
         for (std::uint32_t i = (count + 2) / 3; i-- > 0;)
           sums.add(i,

@@ -41,7 +41,7 @@ TEST(Documents, PiecesAndPlacesFollowFromTheStarts) {
   const Documents documents = documents_of(kStarts, kSeqLen, at::arange(kSeqLen).unsqueeze(1));
   EXPECT_THAT(documents.lengths, ElementsAre(1, 7, 1, 10, 5, 14));
   EXPECT_TRUE(documents.apart());
-  const at::Tensor places = documents.turns_BTK.squeeze(2);
+  const at::Tensor places = documents.rope_BTK.squeeze(2);
   EXPECT_EQ(places.size(0), 2);
   EXPECT_EQ(places[0][7].item<std::int64_t>(), 6);
   EXPECT_EQ(places[0][8].item<std::int64_t>(), 0);

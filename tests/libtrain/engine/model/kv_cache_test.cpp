@@ -22,7 +22,7 @@ TEST(KvCache, HoldsAllTokensOfEveryLayer) {
   cache.append(0, a, b);
   cache.append(1, b, a);
   cache.advance(3);
-  const KvCache::Seen first = cache.append(0, c, d), second = cache.append(1, d, c);
+  const KvCache::KeysValues first = cache.append(0, c, d), second = cache.append(1, d, c);
   cache.advance(1);
   EXPECT_EQ(cache.length(), 4);
   EXPECT_TRUE(at::equal(first.k_BGTK, at::cat({a, c}, 2)));
@@ -35,7 +35,7 @@ TEST(KvCache, GrowsWithoutLosingATokenOrTheType) {
   std::vector<at::Tensor> all;
   for (std::int64_t tokens : {250, 5, 1, 1, 300, 1}) {
     all.push_back(keys(tokens, static_cast<std::uint64_t>(all.size())).to(at::kBFloat16));
-    const KvCache::Seen seen = cache.append(0, all.back(), all.back());
+    const KvCache::KeysValues seen = cache.append(0, all.back(), all.back());
     cache.advance(tokens);
     EXPECT_EQ(seen.k_BGTK.scalar_type(), at::kBFloat16);
     EXPECT_TRUE(at::equal(seen.v_BGTK, at::cat(all, 2)));

@@ -56,7 +56,7 @@ std::map<int, std::deque<Channel>> of_ranks(FabricUse use, int size) {
   const ckpt::Ownership owners = recipe::owners_of(plan);
   for (int rank = 0; rank < size; ++rank) {
     const StageExchange exchange = plan_stage_exchange(plan, owners, 0, static_cast<std::uint32_t>(rank));
-    for (const int peer : group_ways(exchange, false).stage.swaps) made[rank].push_back(swap_channel(rank, peer));
+    for (const int peer : group_peers(exchange, false).stage.swaps) made[rank].push_back(swap_channel(rank, peer));
   }
   return made;
 }

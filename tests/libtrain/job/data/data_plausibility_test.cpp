@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 constexpr TokenKind kText = TokenKind::kUtf8Bytes, kIds = TokenKind::kUint16;
 
-TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
+TEST(DataPlausibility, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
   const struct {
     const char *path, *what, *hint;
   } cases[] = {
@@ -44,7 +44,7 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
   for (const char* path : {"x.bin", "x.u16", "x.npy"}) EXPECT_TRUE(check_data_name(path, kIds).ok()) << path;
 }
 
-TEST(DataLooks, WhatBeginsAsAnArchiveIsNoText) {
+TEST(DataPlausibility, WhatBeginsAsAnArchiveIsNoText) {
   EXPECT_THAT(check_data_bytes("x.txt", "\x1f\x8b\x08", kText).message, HasSubstr("packed by gzip"));
   EXPECT_THAT(check_data_bytes("x.txt", "PAR1", kText).message, HasSubstr("Parquet"));
   EXPECT_THAT(check_data_bytes("x.txt",
@@ -58,7 +58,7 @@ TEST(DataLooks, WhatBeginsAsAnArchiveIsNoText) {
   EXPECT_TRUE(check_data_bytes("x.txt", "", kText).ok());
 }
 
-TEST(DataLooks, BinaryAsTextAndTextAsIdsAreDoubted) {
+TEST(DataPlausibility, BinaryAsTextAndTextAsIdsAreDoubted) {
   const std::string ids("\x07\0\x41\0", 4), text(100, 'x');
   EXPECT_THAT(doubt_of("x", ids, kText).message,
               HasSubstr("'x' is binary, not text: 3 of its first 4 bytes are control characters"));
@@ -78,7 +78,7 @@ TEST(DataLooks, BinaryAsTextAndTextAsIdsAreDoubted) {
   EXPECT_TRUE(doubt_of("x", text + '\0', kIds).ok());
 }
 
-TEST(DataLooks, OddFilesAreWarnedOf) {
+TEST(DataPlausibility, OddFilesAreWarnedOf) {
   EXPECT_THAT(odd_look("{\"text\": 1}\n{\"text\": 2}\n", kText), HasSubstr("JSON lines"));
   EXPECT_EQ(odd_look("{\"text\": 1\n}", kText), "");
   const std::string row = "{\"time\": \"2026-11-21T22:30:51\"}\n";
@@ -87,7 +87,7 @@ TEST(DataLooks, OddFilesAreWarnedOf) {
   EXPECT_EQ(odd_look(std::string(2, '\0'), kIds), "");
 }
 
-TEST(DataLooks, LogsAreKnownByTheTimesThatTheirLinesBeginWith) {
+TEST(DataPlausibility, LogsAreKnownByTheTimesThatTheirLinesBeginWith) {
   for (const std::string line : {"2026-11-21T22:30:51.066Z I r0 step 1", "Nov 22 21:00:01 host sshd[1]: accepted",
                                  "[titan] 2026-11-22 21:00:01,123 - root - INFO - step: 1",
                                  "1.2.3.4 - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200"}) {
@@ -98,7 +98,7 @@ TEST(DataLooks, LogsAreKnownByTheTimesThatTheirLinesBeginWith) {
   EXPECT_EQ(odd_look("At 9:30 she left.\nAt 10:00:5 she came.\nThe ratio is 1:2:3.\n", kText), "");
 }
 
-TEST(DataLooks, FoldersOfOtherThingsAreRefused) {
+TEST(DataPlausibility, FoldersOfOtherThingsAreRefused) {
   const ScratchDir dir;
   dir.write("run/checkpoint/step-00000004/manifest.json", "");
   std::filesystem::create_directories(dir / "run/checkpoint/step-00000004/model");

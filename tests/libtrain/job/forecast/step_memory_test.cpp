@@ -8,7 +8,7 @@ namespace {
 using enum ActionKind;
 
 /// Of one rank that has all micro-batches.
-SumOrder alone(std::uint32_t count) { return {count, share_in_turns(count, 1, 1, 0), 0}; }
+SumOrder alone(std::uint32_t count) { return {count, share_per_micro_batch(count, 1, 1, 0), 0}; }
 
 StepBytes peak(std::vector<Action> row, const StageBytes& stage, const SumOrder& order) {
   return peak_of_row(row, {stage}, order);
@@ -79,11 +79,11 @@ TEST(StepMemory, OperandsStayBetweenIAndW) {
 
 TEST(StepMemory, InTurnsARankHoldsWhatItOwns) {
   const StageBytes stage{.sum = 100, .owned = 25};
-  const SumOrder order{8, share_in_turns(8, 4, 4, 3), 4};
+  const SumOrder order{8, share_per_micro_batch(8, 4, 4, 3), 4};
   // Of the first turn one sum of four is left, beside the gradients of the second.
   EXPECT_EQ(peak(one_by_one(2), stage, order).sums, 25U + 100);
   // A rank that lacks the last micro-batch takes part in its exchange.
-  const SumOrder fewer{7, share_in_turns(7, 4, 4, 3), 4};
+  const SumOrder fewer{7, share_per_micro_batch(7, 4, 4, 3), 4};
   EXPECT_EQ(fewer.share.count, 1U);
   EXPECT_EQ(peak(one_by_one(2), stage, fewer).sums, 100U);
 }
@@ -91,11 +91,11 @@ TEST(StepMemory, InTurnsARankHoldsWhatItOwns) {
 TEST(StepMemory, InTurnsOfADomainTheSumsAreThoseOfItsBlock) {
   const StageBytes stage{.sum = 100, .owned = 50};
   // The second of two domains of two, with micro-batches 4 to 7: after each turn a node of two, at the end one of four.
-  const SumOrder order{8, share_in_turns(8, 4, 2, 2), 2};
+  const SumOrder order{8, share_per_micro_batch(8, 4, 2, 2), 2};
   EXPECT_EQ(peak(one_by_one(1), stage, order).sums, 100U);
   EXPECT_EQ(peak(one_by_one(2), stage, order).sums, 50U + 100);
   // Of 6 it has 3 to 5, and 3 and 4 are not halves of one node.
-  EXPECT_EQ(peak(one_by_one(2), {.owned = 50}, {6, share_in_turns(6, 4, 2, 2), 2}).sums, 100U);
+  EXPECT_EQ(peak(one_by_one(2), {.owned = 50}, {6, share_per_micro_batch(6, 4, 2, 2), 2}).sums, 100U);
 }
 
 TEST(StepMemory, ARowOfAnotherRankIsRefused) {

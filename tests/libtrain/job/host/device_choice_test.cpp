@@ -20,7 +20,7 @@ TEST(DeviceChoice, AutoSaysWhyItLeavesADriverAlone) {
   const DeviceChoice without = choose_device("auto", {.driver = true, .module = false});
   EXPECT_EQ(without.kind, DeviceKind::kCpu);
   EXPECT_THAT(without.note, HasSubstr("built without CUDA"));
-  GpuFacts found{.driver = 13000, .runtime = 13000, .no_gpu_since = "no CUDA-capable device is detected"};
+  GpuFacts found{.driver = 13000, .runtime = 13000, .no_gpu_reason = "no CUDA-capable device is detected"};
   const DeviceChoice none = confirm_device("auto", found);
   EXPECT_EQ(none.kind, DeviceKind::kCpu);
   EXPECT_THAT(none.note, HasSubstr("shows no GPU (no CUDA-capable device is detected)"));

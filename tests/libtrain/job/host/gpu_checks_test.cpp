@@ -9,7 +9,7 @@ using testing::HasSubstr;
 
 GpuFacts host_of(std::size_t gpus, const Gpu& gpu = {"NVIDIA H100 80GB HBM3", 85'000'000'000, 9, 0}) {
   return {
-      .torch = "2.11.0", .driver = 13000, .runtime = 13000, .gpus = std::vector<Gpu>(gpus, gpu), .no_gpu_since = ""};
+      .torch = "2.11.0", .driver = 13000, .runtime = 13000, .gpus = std::vector<Gpu>(gpus, gpu), .no_gpu_reason = ""};
 }
 
 std::string refusal(const GpuFacts& facts, int ranks = 1) {
@@ -44,7 +44,7 @@ TEST(GpuChecks, DriverOfAnOlderCuda) {
 
 TEST(GpuChecks, NoGpuThatMayBeUsed) {
   GpuFacts facts = host_of(0);
-  facts.no_gpu_since = "no CUDA-capable device is detected";
+  facts.no_gpu_reason = "no CUDA-capable device is detected";
   EXPECT_THAT(refusal(facts), HasSubstr("the driver shows none (no CUDA-capable device is detected)"));
   EXPECT_THAT(check_gpus(facts, 1).hint, HasSubstr("CUDA_VISIBLE_DEVICES"));
 }

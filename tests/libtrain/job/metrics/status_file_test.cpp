@@ -63,22 +63,24 @@ TEST(StatusText, NumbersThatAreNotFinite) {
 
 class StatusFiles : public ::testing::Test {
  protected:
-  StatusFiles() : late_({.what = "lines"}), file_(std::make_shared<StatusFile>(fs_, path_, RunStatus{"run"}, late_)) {}
+  StatusFiles()
+      : background_({.what = "lines"}),
+        file_(std::make_shared<StatusFile>(fs_, path_, RunStatus{"run"}, background_)) {}
   std::string text() {
-    EXPECT_TRUE(late_.sync([] { return ckpt::ok_status(); }, 20s).ok());
+    EXPECT_TRUE(background_.sync([] { return ckpt::ok_status(); }, 20s).ok());
     return read_text(path_);
   }
 
   ScratchDir dir_;
   const std::string path_ = dir_ / "status.prom";
   FailingFs fs_{ckpt::posix_fs()};
-  BackgroundWriter late_;
+  BackgroundWriter background_;
   std::shared_ptr<StatusFile> file_;
 };
 
 TEST_F(StatusFiles, FilesBesideItStayAndWhatAKilledRunLeftGoes) {
   for (const char* name : {"status.prom.tmp", "status.prom.tmp-0123456789ab"}) dir_.write(name, "mine");
-  file_ = std::make_shared<StatusFile>(fs_, path_, RunStatus{"run"}, late_);
+  file_ = std::make_shared<StatusFile>(fs_, path_, RunStatus{"run"}, background_);
   file_->step(step(1));
   EXPECT_THAT(text(), HasSubstr("titan_step{run=\"run\"} 1\n"));
   EXPECT_EQ(read_text(dir_ / "status.prom.tmp"), "mine");

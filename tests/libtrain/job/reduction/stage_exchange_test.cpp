@@ -93,25 +93,25 @@ TEST(StageExchange, CountsTheMessagesOfARankInAStep) {
 }
 
 TEST(StageExchange, GroupsAreToldWhatTheyDoAlone) {
-  const auto ways_of = [](const recipe::RunPlan& plan) {
-    return group_ways(plan_stage_exchange(plan, owners_of(plan), 0, 0), has_node_groups(plan));
+  const auto peers_of = [](const recipe::RunPlan& plan) {
+    return group_peers(plan_stage_exchange(plan, owners_of(plan), 0, 0), has_node_groups(plan));
   };
-  const ExchangeWays butterfly = ways_of(llama_plan("1B", 8, 16)).stage;
+  const ExchangePeers butterfly = peers_of(llama_plan("1B", 8, 16)).stage;
   EXPECT_EQ(butterfly.swaps, (std::vector<int>{1, 2, 4}));
   EXPECT_TRUE(!butterfly.all_to_all && butterfly.few.empty());
-  const ExchangeWays slices = ways_of(llama_plan("1B", 3, 12)).stage;
+  const ExchangePeers slices = peers_of(llama_plan("1B", 3, 12)).stage;
   EXPECT_TRUE(slices.all_to_all && slices.swaps.empty() && slices.few.empty());
-  const ExchangeWays groups = ways_of(llama_plan("1B", 6, 12)).stage;
+  const ExchangePeers groups = peers_of(llama_plan("1B", 6, 12)).stage;
   EXPECT_TRUE(!groups.all_to_all);
   EXPECT_EQ(groups.few, (std::vector<int>{1, 2}));
   EXPECT_EQ(groups.swaps, std::vector<int>{3});
   recipe::RunPlan plan = llama_plan("1B", 8, 16);
   plan.exchange = recipe::ExchangeDomain::kAlways;
-  const ExchangeWays turns = ways_of(plan).stage;
+  const ExchangePeers turns = peers_of(plan).stage;
   EXPECT_TRUE(turns.all_to_all && !turns.swaps.empty()) << "gradients in turns, weights by swaps";
   plan.exchange = recipe::ExchangeDomain::kNode;
   plan.node_ranks = 2;
-  const GroupWays nodes = ways_of(plan);
+  const GroupPeers nodes = peers_of(plan);
   EXPECT_TRUE(nodes.node.all_to_all && nodes.node.swaps.empty());
   EXPECT_TRUE(!nodes.between_nodes.swaps.empty() && !nodes.between_nodes.all_to_all);
   EXPECT_TRUE(!nodes.stage.swaps.empty() && !nodes.stage.all_to_all);
@@ -122,20 +122,20 @@ TEST(StageExchange, GroupsKnowWhoTheyExchangeWith) {
   for (const std::uint32_t dp : {6u, 19u, 40u}) {
     const recipe::RunPlan plan = llama_plan("1B", dp, 2 * dp + 1);
     const ckpt::Ownership owners = owners_of(plan);
-    std::vector<ExchangeWays> ways;
+    std::vector<ExchangePeers> peers;
     for (std::uint32_t rank = 0; rank < dp; ++rank) {
       const StageExchange exchange = plan_stage_exchange(plan, owners, 0, rank);
-      ways.push_back(group_ways(exchange, false).stage);
+      peers.push_back(group_peers(exchange, false).stage);
       const ExchangePlan& sums = exchange.parts[0].sums;
-      EXPECT_EQ(ways.back().swaps.size(), sums.swaps.size() + sums.handed.size()) << rank << " of " << dp;
+      EXPECT_EQ(peers.back().swaps.size(), sums.swaps.size() + sums.handed.size()) << rank << " of " << dp;
     }
     for (std::uint32_t rank = 0; rank < dp; ++rank) {
-      EXPECT_FALSE(ways[rank].few.empty());
-      EXPECT_LE(ways[rank].few.size(), 2 * kLargestGroup + 2);
-      for (const int peer : ways[rank].few)
-        EXPECT_EQ(std::ranges::count(ways[static_cast<std::size_t>(peer)].few, static_cast<int>(rank)), 1);
-      for (const int peer : ways[rank].swaps)
-        EXPECT_EQ(std::ranges::count(ways[static_cast<std::size_t>(peer)].swaps, static_cast<int>(rank)), 1);
+      EXPECT_FALSE(peers[rank].few.empty());
+      EXPECT_LE(peers[rank].few.size(), 2 * kLargestGroup + 2);
+      for (const int peer : peers[rank].few)
+        EXPECT_EQ(std::ranges::count(peers[static_cast<std::size_t>(peer)].few, static_cast<int>(rank)), 1);
+      for (const int peer : peers[rank].swaps)
+        EXPECT_EQ(std::ranges::count(peers[static_cast<std::size_t>(peer)].swaps, static_cast<int>(rank)), 1);
     }
   }
 }

@@ -58,7 +58,7 @@ TEST(Share, EveryMicroBatchIsOneRanks) {
     for (std::uint32_t d = 1; d <= count; ++d) {
       std::vector<int> late(count), turns(count);
       for (std::uint32_t r = 0; r < d; ++r) {
-        const Share a = share_in_turns(count, d, 1, r), b = share_in_turns(count, d, d, r);
+        const Share a = share_per_micro_batch(count, d, 1, r), b = share_per_micro_batch(count, d, d, r);
         EXPECT_EQ(a.block, dp_block(count, d, r));
         EXPECT_EQ(b.block, (Node{0, count}));
         for (std::uint32_t i = 0; i < a.count; ++i) ++late.at(a.at(i));
@@ -78,7 +78,7 @@ TEST(Share, RanksOfADomainWorkSideBySideInTheirBlock) {
     for (const auto& [d, together] : {std::pair{6u, 2u}, {6u, 3u}, {4u, 2u}}) {
       std::vector<int> seen(count);
       for (std::uint32_t r = 0; r < d; ++r) {
-        const Share share = share_in_turns(count, d, together, r);
+        const Share share = share_per_micro_batch(count, d, together, r);
         EXPECT_EQ(share.block, dp_block(count, d / together, r / together));
         EXPECT_GE(share.count, 1u);
         for (std::uint32_t i = 0; i < share.count; ++i) {

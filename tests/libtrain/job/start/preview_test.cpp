@@ -75,18 +75,18 @@ TEST(PreviewStart, DataThatOnlyHaveANameMayBeElsewhereBeforeAFirstStep) {
   const recipe::LoadedConfig loaded =
       recipe::load_ok("training.dataset = \"c4\"\n",
                       {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
-  const auto absent = preview_start(ckpt::posix_fs(), {.loaded = loaded, .data_elsewhere = true});
+  const auto absent = preview_start(ckpt::posix_fs(), {.loaded = loaded, .allow_missing_data = true});
   ASSERT_TRUE(absent.ok()) << absent.status().to_string();
   EXPECT_THAT(absent->no_data.message, HasSubstr("training.dataset = \"c4\""));
   EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = loaded}).status().code, ckpt::Code::kInvalid);
   const recipe::LoadedConfig forgotten =
       recipe::load_ok("", {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
-  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = forgotten, .data_elsewhere = true}).status().code,
+  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = forgotten, .allow_missing_data = true}).status().code,
             ckpt::Code::kInvalid);
   const recipe::LoadedConfig named =
       recipe::load_ok("training.dataset = \"c4\"\ntraining.dataset_path = \"nowhere.txt\"\n",
                       {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
-  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = named, .data_elsewhere = true}).status().code,
+  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = named, .allow_missing_data = true}).status().code,
             ckpt::Code::kInvalid);
 }
 
@@ -96,8 +96,8 @@ TEST(PreviewStart, SaysWhereNodesDivideNothing) {
       "training.dataset = \"c4\"\n", {"--model.flavor=debugmodel", "--parallelism.gradient_exchange=node",
                                       "--job.dump_folder=" + std::string(scratch / "run")});
   const auto on_nodes_of = [&](std::uint32_t ranks) {
-    const auto start =
-        preview_start(ckpt::posix_fs(), {.loaded = loaded, .world = 4, .data_elsewhere = true, .node_ranks = ranks});
+    const auto start = preview_start(ckpt::posix_fs(),
+                                     {.loaded = loaded, .world = 4, .allow_missing_data = true, .node_ranks = ranks});
     EXPECT_TRUE(start.ok()) << start.status().to_string();
     return std::pair(start->plan.node_ranks, start->warnings);
   };

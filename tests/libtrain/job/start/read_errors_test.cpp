@@ -102,8 +102,8 @@ TEST(ReadErrors, AnotherErrorThanOneOfTheMediumIsNeverPassedOver) {
   }
   // Confirmed only by the same kind of error.
   const UnreadablePlace place{"/run/checkpoint/step-00000030", "model/a"};
-  const auto step = step_to_pass_over(start.config, start.request, ckpt::media_error("first"), place,
-                                      [](const UnreadablePlace&) { return ckpt::failed("too many open files"); });
+  const auto step = step_to_skip(start.config, start.request, ckpt::media_error("first"), place,
+                                 [](const UnreadablePlace&) { return ckpt::failed("too many open files"); });
   EXPECT_EQ(step.status().code, Code::kMediaError);
   EXPECT_THAT(step.status().to_string(), HasSubstr("too many open files"));
 }
@@ -114,20 +114,20 @@ TEST(ReadErrors, OnlyAStepThatTheStartChoseByItselfIsPassedOver) {
   const UnreadablePlace place{"/run/checkpoint/step-00000030", "model/a", 5, 6};
   const auto again = [](const UnreadablePlace&) { return ckpt::media_error("again"); };
   const Status error = ckpt::media_error("first");
-  EXPECT_EQ(*step_to_pass_over(start.config, start.request, error, place, again), 30u);
-  EXPECT_EQ(step_to_pass_over(start.config, start.request, error, std::nullopt, again).status(), error);
-  EXPECT_EQ(step_to_pass_over(start.config, start.request, error,
-                              UnreadablePlace{"/other/checkpoint/step-00000030", "model/a"}, again)
+  EXPECT_EQ(*step_to_skip(start.config, start.request, error, place, again), 30u);
+  EXPECT_EQ(step_to_skip(start.config, start.request, error, std::nullopt, again).status(), error);
+  EXPECT_EQ(step_to_skip(start.config, start.request, error,
+                         UnreadablePlace{"/other/checkpoint/step-00000030", "model/a"}, again)
                 .status(),
             error);
-  EXPECT_EQ(step_to_pass_over(start.config, start.request, error, UnreadablePlace{"/run", ""}, again).status(), error);
+  EXPECT_EQ(step_to_skip(start.config, start.request, error, UnreadablePlace{"/run", ""}, again).status(), error);
   for (const char* resume : {"/run@30", "never"}) {
     start.request.resume = resume;
-    EXPECT_EQ(step_to_pass_over(start.config, start.request, error, place, again).status(), error);
+    EXPECT_EQ(step_to_skip(start.config, start.request, error, place, again).status(), error);
   }
   start.request.resume = "auto";
   start.request.load_step = 30;
-  EXPECT_EQ(step_to_pass_over(start.config, start.request, error, place, again).status(), error);
+  EXPECT_EQ(step_to_skip(start.config, start.request, error, place, again).status(), error);
 }
 
 TEST(ReadErrors, ThoseOfTheNearFolderCostItsStepsAlone) {
@@ -138,10 +138,10 @@ TEST(ReadErrors, ThoseOfTheNearFolderCostItsStepsAlone) {
       own{"/run/checkpoint/step-00000030", "model/a"};
   const Status error = ckpt::media_error("first");
   const auto again = [](const UnreadablePlace&) { return ckpt::media_error("again"); };
-  EXPECT_TRUE(lies_near(start.request, place));
-  EXPECT_FALSE(lies_near(start.request, own));
-  EXPECT_EQ(*step_to_pass_over(start.config, start.request, error, place, again), 30u);
-  EXPECT_FALSE(step_to_pass_over(start.config, start.request, error, own, again).ok());
+  EXPECT_TRUE(is_near_place(start.request, place));
+  EXPECT_FALSE(is_near_place(start.request, own));
+  EXPECT_EQ(*step_to_skip(start.config, start.request, error, place, again), 30u);
+  EXPECT_FALSE(step_to_skip(start.config, start.request, error, own, again).ok());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Words next(const Words& words, std::optional<std::uint64_t> step, std::optional<
   return words_to_go_on(words, config, step);
 }
 
-TEST(GoOn, WhatWouldBeWrongToRepeatIsLeftOut) {
+TEST(ResumeCommand, WhatWouldBeWrongToRepeatIsLeftOut) {
   struct Case {
     Words typed, kept;
   };
@@ -47,13 +47,13 @@ TEST(GoOn, WhatWouldBeWrongToRepeatIsLeftOut) {
   for (const Case& c : cases) EXPECT_EQ(next(c.typed, 5, 5), c.kept) << shell_line(c.typed);
 }
 
-TEST(GoOn, AStopAheadAndAStartWithoutAStepStayAsTheyAre) {
+TEST(ResumeCommand, AStopAheadAndAStartWithoutAStepStayAsTheyAre) {
   const Words words = {"titan-train", "run", "a.toml", "--resume", "never", "--debug.stop_at_step=9"};
   EXPECT_EQ(next(words, std::nullopt, 9), words);
   EXPECT_EQ(next(words, 5, 9), (Words{"titan-train", "run", "a.toml", "--debug.stop_at_step=9"}));
 }
 
-TEST(GoOn, KeysThatALineSetsAnewAreLeftOut) {
+TEST(ResumeCommand, KeysThatALineSetsAnewAreLeftOut) {
   const Words keys = {"training.steps", "lr_scheduler.on_change"}, bare = {"titan-train", "run", "a.toml"};
   const auto with = [&bare](const Words& more) {
     Words words = bare;
@@ -74,12 +74,12 @@ TEST(GoOn, KeysThatALineSetsAnewAreLeftOut) {
   for (const Case& c : cases) EXPECT_EQ(words_without_keys(c.typed, keys), c.kept) << shell_line(c.typed);
 }
 
-TEST(GoOn, TheLineIsForAShell) {
+TEST(ResumeCommand, TheLineIsForAShell) {
   EXPECT_EQ(shell_line({"titan-train", "run", "my run.toml", "--a.b=it's", "", "$HOME"}),
             "titan-train run 'my run.toml' '--a.b=it'\\''s' '' '$HOME'");
 }
 
-TEST(GoOn, TheLastLineSaysWhatIsSavedAndWhatToType) {
+TEST(ResumeCommand, TheLastLineSaysWhatIsSavedAndWhatToType) {
   EXPECT_EQ(go_on_line(75, 242, true, "command", "x"), "exit 75: saved; the same command goes on from step 242: x");
   EXPECT_EQ(go_on_line(75, 242, false, "command", "x"), "exit 75: saved; go on from step 242: x");
   EXPECT_EQ(go_on_line(75, std::nullopt, true, "command", "x"),
@@ -89,7 +89,7 @@ TEST(GoOn, TheLastLineSaysWhatIsSavedAndWhatToType) {
   EXPECT_EQ(go_on_line(0, 7, false, "command", "x"), "go on from step 7: x");
 }
 
-TEST(GoOn, WhereTheDataHaveEndedTheSameCommandIsNotGiven) {
+TEST(ResumeCommand, WhereTheDataHaveEndedTheSameCommandIsNotGiven) {
   EXPECT_EQ(data_end_line(75, 18, "web").substr(0, 84),
             "exit 75: saved; the data end after step 18, 'web' has given all of its epochs; to continue");
   ckpt::testing::MemFs fs;
@@ -112,7 +112,7 @@ TEST(GoOn, WhereTheDataHaveEndedTheSameCommandIsNotGiven) {
   }
 }
 
-TEST(GoOn, TheStepIsTheOneThatAResumeTakes) {
+TEST(ResumeCommand, TheStepIsTheOneThatAResumeTakes) {
   ckpt::testing::MemFs fs;
   recipe::Config config;
   config.job.dump_folder = "/run";

@@ -1,4 +1,4 @@
-#include "corpus/look.h"
+#include "corpus/inspect_tokens.h"
 
 #include <algorithm>
 #include <cstring>
@@ -32,7 +32,8 @@ std::uint32_t largest_id(std::span<const std::byte> bytes, std::uint32_t width) 
 /// Reads files of a token folder completely, and compares their digests.
 class Verifier {
  public:
-  Verifier(ckpt::Fs& fs, const LookOptions& options, std::uint64_t total) : fs_(fs), options_(options), total_(total) {}
+  Verifier(ckpt::Fs& fs, const InspectTokensOptions& options, std::uint64_t total)
+      : fs_(fs), options_(options), total_(total) {}
 
   /// `width`: bytes of an id; 0: the file has no ids. Returns the largest id.
   Result<std::uint32_t> verify(const std::string& name, const ckpt::Digest& digest, std::uint32_t width = 0) {
@@ -58,12 +59,12 @@ class Verifier {
 
  private:
   ckpt::Fs& fs_;
-  const LookOptions& options_;
+  const InspectTokensOptions& options_;
   const std::uint64_t total_;
   std::uint64_t done_ = 0;
 };
 
-Result<recipe::Tokenizer> tokenizer_of(ckpt::Fs& fs, const LookOptions& options, const TokenData& data) {
+Result<recipe::Tokenizer> tokenizer_of(ckpt::Fs& fs, const InspectTokensOptions& options, const TokenData& data) {
   TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files,
                          read_tokenizer_files(fs, options.tokenizer.empty() ? options.folder : options.tokenizer));
   TITAN_ASSIGN_OR_RETURN(recipe::Tokenizer tokenizer, parse_tokenizer(files));
@@ -93,7 +94,7 @@ Result<ShownDocument> document(ckpt::File& tokens, const TokenData& data, std::u
   return shown;
 }
 
-Status show(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
+Status show(ckpt::Fs& fs, const InspectTokensOptions& options, InspectTokensReport* report) {
   TITAN_ASSIGN_OR_RETURN(const recipe::Tokenizer tokenizer, tokenizer_of(fs, options, report->data));
   for (const TokenShard& shard : report->data.shards) {
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> tokens, fs.open_member(options.folder, shard.tokens_file));
@@ -131,7 +132,7 @@ Result<std::vector<std::int64_t>> ids_of(ckpt::File& file, const TokenFile& layo
 }
 
 /// Checks that no id of the file is negative. Sets data->vocabulary to the largest id + 1. \error kCorrupt
-Status verify_ids(const LookOptions& options, ckpt::File& file, const TokenFile& layout, TokenData* data) {
+Status verify_ids(const InspectTokensOptions& options, ckpt::File& file, const TokenFile& layout, TokenData* data) {
   const std::size_t most = kVerifiedAtOnce / layout.width;
   for (std::uint64_t at = 0; at < layout.tokens; at += most) {
     TITAN_RETURN_IF_ERROR(options.cancel.check());
@@ -147,8 +148,8 @@ Status verify_ids(const LookOptions& options, ckpt::File& file, const TokenFile&
   return {};
 }
 
-Status show_file(ckpt::Fs& fs, const LookOptions& options, ckpt::File& file, const std::vector<std::uint64_t>& ends,
-                 LookReport* report) {
+Status show_file(ckpt::Fs& fs, const InspectTokensOptions& options, ckpt::File& file,
+                 const std::vector<std::uint64_t>& ends, InspectTokensReport* report) {
   TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files, read_tokenizer_files(fs, options.tokenizer));
   TITAN_ASSIGN_OR_RETURN(const recipe::Tokenizer tokenizer, parse_tokenizer(files));
   std::uint64_t begin = 0;
@@ -172,7 +173,7 @@ Status show_file(ckpt::Fs& fs, const LookOptions& options, ckpt::File& file, con
 }
 
 /// Sets file, data and shown documents of the report for a file of ids. A file without an index is one document.
-Status look_at_file(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
+Status inspect_file(ckpt::Fs& fs, const InspectTokensOptions& options, InspectTokensReport* report) {
   TITAN_ASSIGN_OR_RETURN(report->file, open_token_file(fs, options.folder, options.raw_bytes));
   const TokenFile& layout = *report->file;
   TokenData& data = report->data;
@@ -198,7 +199,7 @@ Status look_at_file(ckpt::Fs& fs, const LookOptions& options, LookReport* report
 
 }  // namespace
 
-Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& data) {
+Status verify_tokens(ckpt::Fs& fs, const InspectTokensOptions& options, const TokenData& data) {
   const auto tokenizer = fs.stat(ckpt::join_path(options.folder, kTokenizerFile));
   if (tokenizer.status().code == ckpt::Code::kNotFound)
     return ckpt::corrupt("'" + options.folder + "' has no " + kTokenizerFile);
@@ -221,17 +222,17 @@ Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& 
   return {};
 }
 
-Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options) {
-  LookReport report;
+Result<InspectTokensReport> inspect_tokens(ckpt::Fs& fs, const InspectTokensOptions& options) {
+  InspectTokensReport report;
   report.folder = options.folder;
   if (std::string ids = ids_of_prefix(fs, options.folder); !ids.empty()) {
-    LookOptions of_file = options;
+    InspectTokensOptions of_file = options;
     of_file.folder = std::move(ids);
-    return look(fs, of_file);
+    return inspect_tokens(fs, of_file);
   }
   const auto info = ckpt::stat_target(fs, options.folder);
   if (info.ok() && info->type == ckpt::FileType::kFile) {
-    TITAN_RETURN_IF_ERROR(look_at_file(fs, options, &report));
+    TITAN_RETURN_IF_ERROR(inspect_file(fs, options, &report));
     return report;
   }
   TITAN_ASSIGN_OR_RETURN(report.data, read_token_data(fs, options.folder));

@@ -17,7 +17,7 @@ class Fs;
 
 namespace titan::corpus {
 
-struct LookOptions {
+struct InspectTokensOptions {
   std::string folder;           ///< path of a token folder, of a file of ids, or of a Megatron pair without ending
   std::uint32_t raw_bytes = 2;  ///< bytes per id (2 or 4), for a file that does not record them
   std::string tokenizer;        ///< tokenizer that decodes the shown documents; empty: the one in the folder
@@ -30,12 +30,12 @@ struct LookOptions {
 
 struct ShownDocument {
   std::uint64_t tokens = 0;  ///< number of tokens of the whole document
-  bool cut = false;          ///< `text` has only the first LookOptions::most tokens
+  bool cut = false;          ///< `text` has only the first InspectTokensOptions::most tokens
   std::string text;
   bool operator==(const ShownDocument&) const = default;
 };
 
-struct LookReport {
+struct InspectTokensReport {
   std::string folder;  ///< path of the folder or file
   /// Content of data.json. For a file of ids only the counts are set, and if verified the vocabulary: largest id + 1.
   TokenData data;
@@ -47,11 +47,11 @@ struct LookReport {
 /// Reads what `options` ask for. \error kInvalid: the folder or file does not exist or is incomplete, or the tokenizer
 /// is not the one of the ids; kCorrupt: a digest does not match, or a document end or an id is impossible; kMediaError,
 /// kFailed, kInterrupted, kTerminated
-ckpt::Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options);
+ckpt::Result<InspectTokensReport> inspect_tokens(ckpt::Fs& fs, const InspectTokensOptions& options);
 
-/// Reads every shard and the tokenizer of the token folder LookOptions::folder, and compares their digests with those
-/// in `data`, the content of its data.json. Checks that every id is smaller than the vocabulary. \error kCorrupt,
-/// kMediaError, kFailed, kInterrupted, kTerminated
-ckpt::Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& data);
+/// Reads every shard and the tokenizer of the token folder InspectTokensOptions::folder, and compares their digests
+/// with those in `data`, the content of its data.json. Checks that every id is smaller than the vocabulary. \error
+/// kCorrupt, kMediaError, kFailed, kInterrupted, kTerminated
+ckpt::Status verify_tokens(ckpt::Fs& fs, const InspectTokensOptions& options, const TokenData& data);
 
 }  // namespace titan::corpus

@@ -11,6 +11,6 @@ namespace titan::convert {
 /// nothing if `plan` has no run. If `path` is "" or no file, the weight is transformers' default.
 /// \error kIncompatible: the model was trained with dropout or with noise in the router, which Titan does not have, or
 /// a member has another type; errors of reading the file
-Status take_trained_alike(Fs& fs, const std::string& path, ImportPlan& plan);
+Status take_training_settings(Fs& fs, const std::string& path, ImportPlan& plan);
 
 }  // namespace titan::convert

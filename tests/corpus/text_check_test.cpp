@@ -1,4 +1,4 @@
-#include "corpus/no_text.h"
+#include "corpus/text_check.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::corpus::no_text_test {
+namespace titan::corpus::text_check_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -74,4 +74,4 @@ TEST(NoText, OtherBinaryFilesAreNamed) {
 }
 
 }  // namespace
-}  // namespace titan::corpus::no_text_test
+}  // namespace titan::corpus::text_check_test

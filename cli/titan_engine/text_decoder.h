@@ -16,9 +16,9 @@ namespace titan::cli {
 ckpt::Result<std::vector<std::int64_t>> ids_of(const Texts& texts, const std::string& text, bool around);
 
 /// Decodes tokens to text, one at a time. `texts` must outlive it.
-class Speech {
+class TextDecoder {
  public:
-  explicit Speech(const Texts& texts);
+  explicit TextDecoder(const Texts& texts);
   /// Sets the ids that precede the first push(), since tokenizers decode the first token of a text differently.
   void follow(const std::vector<std::int64_t>& ids);
   /// Returns the text that is complete with `token`: empty if the token is special or ends within a UTF-8 character.

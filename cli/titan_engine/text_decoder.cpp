@@ -1,4 +1,4 @@
-#include "cli/titan_engine/speech.h"
+#include "cli/titan_engine/text_decoder.h"
 
 #include "recipe/text/tokenizer.h"
 
@@ -20,21 +20,21 @@ Result<std::vector<std::int64_t>> ids_of(const Texts& texts, const std::string& 
   return ids;
 }
 
-Speech::Speech(const Texts& texts) : texts_(texts) {
+TextDecoder::TextDecoder(const Texts& texts) : texts_(texts) {
   if (texts.tokenizer) run_.emplace(texts.tokenizer->detokenizer());
 }
 
-void Speech::follow(const std::vector<std::int64_t>& ids) {
+void TextDecoder::follow(const std::vector<std::int64_t>& ids) {
   for (const std::int64_t id : ids) push(id);
 }
 
-std::string Speech::push(std::int64_t token) {
+std::string TextDecoder::push(std::int64_t token) {
   // An id above 255 is not a byte. It becomes the byte 0xff, which never occurs in UTF-8.
   if (!run_) return std::string(1, token < 256 ? static_cast<char>(token) : '\xff');
   const auto id = static_cast<std::uint32_t>(token);
   return texts_.tokenizer->special(id) ? std::string() : run_->push(id);
 }
 
-std::string Speech::finish() { return run_ ? run_->finish() : std::string(); }
+std::string TextDecoder::finish() { return run_ ? run_->finish() : std::string(); }
 
 }  // namespace titan::cli

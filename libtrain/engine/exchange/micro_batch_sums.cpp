@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kTurnsUnderWay = 2;
 
-class TurnSums final : public GradientSums {
+class MicroBatchSums final : public GradientSums {
  public:
-  explicit TurnSums(const ExchangeSetup& setup) : setup_(setup), nodes_(has_node_groups(setup.plan)) {
+  explicit MicroBatchSums(const ExchangeSetup& setup) : setup_(setup), nodes_(has_node_groups(setup.plan)) {
     World& world = setup.world;
     if (nodes_ && (!world.node || !world.between_nodes))
       throw std::logic_error("an exchange lacks the groups of its nodes");
@@ -39,7 +39,7 @@ class TurnSums final : public GradientSums {
 
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override {
     StageTurns& turns = turns_of_.at(stage);
-    while (turns.left > 0) take_turn(turns.first + --turns.left, local, sums);
+    while (turns.left > 0) exchange_part(turns.first + --turns.left, local, sums);
     turns.left = turns.end - turns.first;
   }
 
@@ -50,7 +50,7 @@ class TurnSums final : public GradientSums {
         sums.subspan(setup_.first_slot.at(stage), setup_.stages.stages()[chunk]->parameters().size());
     const auto is_there = [&](std::uint32_t slot) { return of_stage[slot].has(setup_.share.at(local)); };
     while (turns.left > 0 && std::ranges::all_of(setup_.exchange.turns[turns.first + turns.left - 1].slots, is_there))
-      take_turn(turns.first + --turns.left, local, of_stage);
+      exchange_part(turns.first + --turns.left, local, of_stage);
   }
 
   Slots finish(std::span<TreeSum>) override {
@@ -77,7 +77,7 @@ class TurnSums final : public GradientSums {
 
   /// Exchanges the gradients of a micro-batch for entry `turn` of sharded_. `sums` are those of the stage; empty if
   /// this rank does not have the micro-batch.
-  void take_turn(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums) {
+  void exchange_part(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums) {
     Slots slots;  // of the stage; slots of other parts stay undefined
     if (!sums.empty()) {
       slots.resize(sums.size());
@@ -122,6 +122,8 @@ class TurnSums final : public GradientSums {
 
 }  // namespace
 
-std::unique_ptr<GradientSums> make_turn_sums(const ExchangeSetup& setup) { return std::make_unique<TurnSums>(setup); }
+std::unique_ptr<GradientSums> make_micro_batch_sums(const ExchangeSetup& setup) {
+  return std::make_unique<MicroBatchSums>(setup);
+}
 
 }  // namespace titan::train

@@ -13,6 +13,6 @@ Result<std::string> find_config(Fs& fs, const std::string& path);
 
 /// Adds to `plan` the companions in `path` and, with `huggingface`, those in the folder of the config.json. Notes
 /// further models and optimizers, and run state in pickles; all of these are ignored. \error kFailed
-Status take_files_beside(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan);
+Status take_dcp_companions(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan);
 
 }  // namespace titan::convert::dcp

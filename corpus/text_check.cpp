@@ -1,4 +1,4 @@
-#include "corpus/no_text.h"
+#include "corpus/text_check.h"
 
 #include <algorithm>
 

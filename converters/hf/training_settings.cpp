@@ -1,4 +1,4 @@
-#include "converters/hf/trained_alike.h"
+#include "converters/hf/training_settings.h"
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
@@ -34,7 +34,7 @@ Result<double> router_loss(const std::string& path, const JsonValue& config) {
 
 }  // namespace
 
-Status take_trained_alike(Fs& fs, const std::string& path, ImportPlan& plan) {
+Status take_training_settings(Fs& fs, const std::string& path, ImportPlan& plan) {
   if (!plan.train) return ckpt::ok_status();
   std::optional<JsonValue> config;
   if (!path.empty()) {

@@ -1,4 +1,4 @@
-#include "converters/hf/trained_alike.h"
+#include "converters/hf/training_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert::trained_alike_test {
+namespace titan::convert::training_settings_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -31,7 +31,7 @@ class TrainedAlike : public ::testing::Test {
     if (experts) plan_.config = {{"model.n_experts", "4"}};
     if (!said.empty()) plan_.config = ckpt::with_rows(plan_.config, {{kRow, said}});
     plan_.train->accepted = plan_.config;
-    return take_trained_alike(fs, kPath, plan_);
+    return take_training_settings(fs, kPath, plan_);
   }
   std::string row() const {
     EXPECT_EQ(plan_.train->accepted, plan_.config);
@@ -86,4 +86,4 @@ TEST_F(TrainedAlike, NoiseAndWrongTypesAreRefused) {
 }
 
 }  // namespace
-}  // namespace titan::convert::trained_alike_test
+}  // namespace titan::convert::training_settings_test

@@ -1,4 +1,4 @@
-#include "converters/dcp/beside.h"
+#include "converters/dcp/dcp_companions.h"
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
@@ -18,7 +18,7 @@ Status note_pickles(Fs& fs, const std::string& path, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::DirEntry> entries, fs.list(path));
   std::erase_if(entries, [](const ckpt::DirEntry& entry) { return entry.type == ckpt::FileType::kDirectory; });
   if (const std::vector<std::string> names = training_state(entries); !names.empty())
-    plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
+    plan.notes.push_back(kNotCopied + listed(names) + ": " + kStateOfRun);
   return {};
 }
 
@@ -47,7 +47,7 @@ Result<std::string> find_config(Fs& fs, const std::string& path) {
   return std::string();
 }
 
-Status take_files_beside(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan) {
+Status take_dcp_companions(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan) {
   if (huggingface) {
     TITAN_ASSIGN_OR_RETURN(const std::string config, find_config(fs, path));
     if (!config.empty()) TITAN_RETURN_IF_ERROR(find_companions(fs, ckpt::parent_path(config), plan));

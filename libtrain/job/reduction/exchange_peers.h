@@ -5,7 +5,7 @@
 namespace titan::train {
 
 /// The transfers of one rank in its group. Rank numbers are those in the group.
-struct ExchangeWays {
+struct ExchangePeers {
   bool all_to_all = false;      ///< an all-to-all with all other ranks
   std::vector<int> few = {};    ///< partners in an all-to-all of a few ranks, each of which lists the others
   std::vector<int> swaps = {};  ///< ranks to swap with, one after the other, in the order in which all ranks swap

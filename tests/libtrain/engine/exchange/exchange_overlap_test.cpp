@@ -10,7 +10,7 @@
 #include "tests/libtrain/support/late_lane.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::test::exchange_beside_test {
+namespace titan::test::exchange_overlap_test {
 namespace {
 
 using enum recipe::ScheduleKind;
@@ -203,4 +203,4 @@ TEST(ExchangeBeside, TheLossWaitsForWeightsAndNotForGradients) {
 }
 
 }  // namespace
-}  // namespace titan::test::exchange_beside_test
+}  // namespace titan::test::exchange_overlap_test

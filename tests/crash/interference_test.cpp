@@ -23,7 +23,7 @@
 #include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::crash::beside_run_test {
+namespace titan::crash::interference_test {
 namespace {
 
 using ckpt::ReadBack;
@@ -225,4 +225,4 @@ TEST_F(Meddled, AStepThatWasAnnouncedAsSavedResumesAndNobodyElsesIsDeleted) {
 }
 
 }  // namespace
-}  // namespace titan::crash::beside_run_test
+}  // namespace titan::crash::interference_test
