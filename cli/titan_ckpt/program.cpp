@@ -33,7 +33,8 @@ Program titan_ckpt_program() {
   const Flag threads{"threads", "N", "threads that read and compute (default: chosen for the disk and the cores)"};
   return {
       "titan-ckpt",
-      "inspects and changes checkpoints; CKPT is a checkpoint folder, RUN@step, RUN@latest, or RUN@best by validation "
+      "inspects, verifies, converts and prunes checkpoints; CKPT is a checkpoint folder, RUN@step, RUN@latest, or "
+      "RUN@best by validation "
       "loss",
       {
           {"ls",
