@@ -34,8 +34,7 @@ Program titan_ckpt_program() {
   return {
       "titan-ckpt",
       "inspects, verifies, converts and prunes checkpoints; CKPT is a checkpoint folder, RUN@step, RUN@latest, or "
-      "RUN@best by validation "
-      "loss",
+      "RUN@best by validation loss",
       {
           {"ls",
            {{"RUN", Names::kRun, Takes::kForeign}},
