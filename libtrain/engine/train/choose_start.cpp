@@ -10,6 +10,7 @@
 #include "libtrain/job/run/same_settings.h"
 #include "libtrain/job/start/checked_data.h"
 #include "libtrain/job/start/start_message.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -14,6 +14,7 @@
 #include "libtrain/job/schedule/schedule_of_run.h"
 #include "libtrain/job/start/shared_folder.h"
 #include "libtrain/job/start/space.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -13,6 +13,7 @@
 #include "libtrain/job/reduction/stage_exchange.h"
 #include "libtrain/job/start/preview.h"
 #include "libtrain/job/start/start_message.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/bench/scale/simulation.h"
 #include "tests/libtrain/support/exchange_load.h"
 #include "tests/libtrain/support/llama_shapes.h"

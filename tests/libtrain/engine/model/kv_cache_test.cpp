@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "libtrain/engine/model/stage.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train::kv_cache_test {

@@ -9,6 +9,7 @@
 
 #include "libtrain/engine/parallel/tags.h"
 #include "libtrain/job/reduction/stage_exchange.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/libtrain/support/llama_shapes.h"
 
 namespace titan::train::channels_test {
