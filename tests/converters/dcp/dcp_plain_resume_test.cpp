@@ -166,7 +166,7 @@ TEST(DcpPlainResume, RefusesWhatTheConfigurationContradicts) {
   EXPECT_THAT(refused({.path = "/run/checkpoint-5/step-6"}), HasSubstr("the folder's name says step 6"));
   EXPECT_THAT(refused({}, config({{"training.global_batch_size", ckpt::kNotSet}})),
               HasSubstr("--set training.global_batch_size=N"));
-  EXPECT_THAT(refused({}, config({{"optimizer.name", "\"Adam\""}})), HasSubstr("only AdamW"));
+  EXPECT_THAT(refused({}, config({{"optimizer.name", "\"Adam\""}})), HasSubstr("only continue with AdamW"));
 }
 
 // transformers and most others leave norms undecayed, in a group of their own.
