@@ -28,10 +28,10 @@ class DataWriter {
   ~DataWriter();
 
   /// Appends a document. `answers`: its ranges that are trained on, ascending; empty unless the writer was constructed
-  /// with `answers`. \error as the file system's
+  /// with `answers`. \error the file system's error
   ckpt::Status add(std::span<const std::uint32_t> document, std::span<const TokenRange> answers = {});
   /// Flushes all files to disk (fsync). Returns the list of shards and the counts of tokens and documents; the caller
-  /// sets the members about texts and tokenizer. \error as the file system's
+  /// sets the members about texts and tokenizer. \error the file system's error
   ckpt::Result<TokenData> finish();
 
  private:

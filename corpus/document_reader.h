@@ -48,10 +48,11 @@ class DocumentReader {
   static constexpr std::uint32_t kMostInputs = 1u << 20;          ///< maximum number of files
 
   /// Lists the files of `options.inputs` without opening them. \error kInvalid: a path does not exist, is neither file
-  /// nor folder, or is a token folder; a folder has no file; more than kMostInputs files; else as the file system's
+  /// nor folder, or is a token folder; a folder has no file; more than kMostInputs files; otherwise the file system's
+  /// error.
   static ckpt::Result<DocumentReader> open(ckpt::Fs& fs, InputOptions options);
 
-  /// Opens each file and examines its first 4 KiB; the position of this reader stays. \error as fill()
+  /// Opens each file and examines its first 4 KiB. Does not change the position of this reader. \error as fill()
   ckpt::Status look_at_all();
 
   /// Appends documents until `out` has at least `wanted` bytes or the last file ends. If nothing was appended, all
@@ -93,12 +94,12 @@ class DocumentReader {
 std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 
 /// The offset of the first lone surrogate in `json` at or after `from`: a `\u` escape of a high surrogate without a low
-/// one after it, or the other way round ("\\ud800" alone).
+/// surrogate after it ("\\ud800" alone), or of a low surrogate without a high one before it.
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
 /// Changes the code of `status`, an error of reading `line`, to kInvalid; adds a hint if `line` is not UTF-8.
 ckpt::Status bad_line(std::string_view line, ckpt::Status status);
-/// The value of the member `field` of the JSON object `line`. `what` names the line in messages. \error kInvalid: no
-/// JSON object, a lone surrogate, or no such member, twice, or not a string
+/// The value of the member `field` of the JSON object `line`. `what` names the line in messages. \error kInvalid:
+/// `line` is no JSON object or has a lone surrogate; the member is missing, occurs twice, or is not a string
 ckpt::Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field);
 
 }  // namespace titan::corpus

@@ -1,5 +1,5 @@
 #pragma once
-// Refuses inputs of `tokenize` that are not text, with a hint what to do with them instead.
+// Refuses inputs of `tokenize` that are not text, with a hint on what to do with them instead.
 #include <string>
 
 #include "ckpt/base/file_kind.h"

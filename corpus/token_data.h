@@ -22,7 +22,8 @@ struct TokenShard {
   std::string tokens_file, ends_file;       ///< names of the files of token ids and of document ends (u64, ascending)
   std::uint64_t tokens = 0, documents = 0;  ///< counts
   ckpt::Digest tokens_digest, ends_digest;
-  /// Name of the file of ranges that are trained on, as pairs of u64 (begin, end), ascending. "": all tokens are.
+  /// Name of the file of ranges that are trained on, as pairs of u64 (begin, end), ascending. "": all tokens are
+  /// trained on.
   std::string answers_file;
   std::uint64_t answers = 0;  ///< number of ranges
   ckpt::Digest answers_digest;
@@ -46,7 +47,8 @@ struct TokenData {
 /// Returns the text of data.json.
 std::string write_token_data(const TokenData& data);
 /// Reads data.json of `folder` and checks the sizes of the shard files. \error kInvalid: `folder` is not a token
-/// folder, lacks a file, or has a data.json whose sums are wrong; kCorrupt: a file has another size
+/// folder, lacks a file, or has a data.json whose counts are not the sums over its shards; kCorrupt: a file has another
+/// size
 ckpt::Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder);
 /// Whether `folder` has a data.json that names the schema of token folders; the rest of the file may be invalid.
 bool is_token_data(ckpt::Fs& fs, const std::string& folder);

@@ -1,6 +1,6 @@
 #pragma once
-// `titan-ckpt tokenize`: tokenizes texts into a token folder. Documents keep the order of the inputs; all cores are
-// used; memory is bounded.
+// `titan-ckpt tokenize`: tokenizes texts into a token folder. Documents keep the order of the inputs; up to 64 cores
+// are used; memory is bounded.
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -34,7 +34,7 @@ struct Flag {
 /// What an argument names. kSource: a checkpoint that is only read, or the run that contains it; kRun: a run folder;
 /// kDestination: a path to write; kTensor: a tensor of the checkpoint in the preceding argument; kWord: any other word.
 enum class Names { kWord, kSource, kRun, kDestination, kTensor };
-/// Formats of a checkpoint argument. kTitan: Titan checkpoints; kForeign: also those of other programs.
+/// Formats of a checkpoint argument. kTitan: Titan checkpoints; kForeign: also checkpoints of other programs.
 enum class Takes { kTitan, kForeign };
 
 /// A positional argument.
@@ -54,7 +54,8 @@ struct Verb {
   ckpt::Result<Answer> (*run)(const Request&) = nullptr;  ///< runs the verb
   bool json = true;                                       ///< answers in JSON with --json; false: --json has no effect
 
-  /// Indexes in `arguments` of those that name a checkpoint to read; with `with_runs` also of those that name a run.
+  /// Indexes in `arguments` of the arguments that name a checkpoint to read; with `with_runs` also of the arguments
+  /// that name a run.
   std::vector<std::size_t> sources(bool with_runs) const;
 };
 
@@ -84,7 +85,7 @@ struct Program {
   std::string (*meant_by_path)(const std::string& path) = nullptr;
   std::vector<VerbAlias> verb_aliases = {};
   /// Resolves RUN@best to a step folder; returns any other text unchanged. Appends to `skipped` a line for each step
-  /// that is better but cannot be used.
+  /// that is better than the returned one but cannot be used.
   ckpt::Result<std::string> (*best)(ckpt::Fs& fs, const std::string& spec, std::vector<std::string>* skipped) = nullptr;
   const char* notices = "";  ///< what --licenses prints
   CompletionSources completion_sources = {};
@@ -124,9 +125,9 @@ struct Override {
   std::string key;
   std::vector<std::string> words;
 };
-/// Removes each `--section.key=value` and `--section.key value` from `words` and returns them. Call it before the
-/// parser, which would take a separate value for a positional. `is_switch`: whether a key takes no separate value (a
-/// boolean).
+/// Removes each `--section.key=value` and `--section.key value` from `words`, and returns what was removed. Call this
+/// before parse_command_line(), which would take a separate value for a positional argument. `is_switch`: whether a key
+/// takes no separate value (a boolean).
 std::vector<Override> take_overrides(std::vector<std::string>& words,
                                      const std::function<bool(const std::string& key)>& is_switch);
 

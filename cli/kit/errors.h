@@ -21,7 +21,7 @@ int report_error(const ckpt::Status& status, bool json, ColorChoice color);
 std::string note_text(const std::string& message, const Palette& palette);
 /// Prints note_text() on stderr, wrapped to the terminal's width.
 void report_note(const std::string& message, ColorChoice color);
-/// Prints a note with a command to paste. It is never wrapped.
+/// Prints a note with a command to paste. The note is never wrapped.
 void report_command(const std::string& message, ColorChoice color);
 /// Prints a warning, as text or as {"type":"warning","message":...} and a newline.
 void report_warning(const std::string& message, bool json, ColorChoice color);

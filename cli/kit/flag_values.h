@@ -17,8 +17,8 @@ namespace titan::cli {
 /// An error of kind kInvalid with the message "`--flag` is `text`, expected ...".
 ckpt::Status wrong_value(const std::string& flag, const std::string& text, const std::string& expected);
 
-/// Puts what `read` makes of the text of `flag` into `value`, if the flag is given. \error kInvalid: `read` returns
-/// nullopt, since the text is not `expected`
+/// If the flag is given, parses its text with `read` and stores the result in `value`. \error kInvalid: `read` returned
+/// nullopt; the message says what was `expected`
 template <typename Read, typename Value>
 ckpt::Status read_flag(const Command& command, const std::string& flag, const std::string& expected, const Read& read,
                        Value& value) {
@@ -45,7 +45,7 @@ auto number_from(Number least, Number most = std::numeric_limits<Number>::max())
   return number_that<Number>([=](Number number) { return number >= least && number <= most; });
 }
 
-/// For read_flag: what one of these words stands for.
+/// For read_flag: one of these words, which is read as the value that is paired with it.
 template <typename Value>
 auto word_of(std::vector<std::pair<std::string_view, Value>> words) {
   return [words = std::move(words)](const std::string& text) {

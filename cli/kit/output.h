@@ -1,5 +1,6 @@
 #pragma once
-// Writes to stdout (the answer of a verb) and stderr (everything else). No other code does.
+// Writes to stdout (the answer of a verb) and stderr (everything else). No other code of `cli` does, except the handler
+// of stop signals (stop.cpp).
 #include <string_view>
 
 #include "ckpt/base/status.h"

@@ -40,10 +40,11 @@ struct RunSummary {
   std::optional<double> validation_loss;    ///< the last one
   std::uint64_t validation_step = 0;
   std::string newest;          ///< path of the newest checkpoint; empty if none
-  std::string extend_command;  ///< command line to resume; empty: another program prints it
+  std::string extend_command;  ///< for a complete run: command line that trains it for more steps; else empty
 };
 
-/// A line each for steps and time, losses, the newest checkpoint, and the command to resume.
+/// A line each for steps and time, losses, the newest checkpoint, and the command that trains a complete run for more
+/// steps.
 std::string summary_text(const RunSummary& summary, std::size_t width, const Palette& palette);
 
 /// A log message after its label ("warning"; may be empty), which is painted as `role`; wrapped between words.

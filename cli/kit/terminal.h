@@ -37,7 +37,8 @@ std::size_t terminal_height();
 /// Whether the locale uses UTF-8: the first of LC_ALL, LC_CTYPE and LANG that is set and not empty decides.
 bool utf8_of_process();
 
-/// What a piece of text means; this decides its colour. The words must say it too, since colour may be off.
+/// What a piece of text means, which decides the text's colour. The words of the text must tell the meaning too, since
+/// colour may be off.
 enum class Role { kPlain, kOk, kWarning, kError, kName, kDim };
 
 /// Colours and width of the stream that text is printed to.

@@ -14,7 +14,7 @@ std::string format_bytes(std::uint64_t bytes, bool exact = false);
 using ckpt::parse_bytes;
 /// "0.3s", "45s", "2m03s", "1h02m", "3d04h"; "0s" for 0, negative values and NaN.
 std::string format_duration(double seconds);
-/// The seconds of "90s", "45m", "6h" or "1.5d"; nullopt for other text, and unless the number is positive.
+/// The seconds of "90s", "45m", "6h" or "1.5d"; nullopt for any other text, and if the number is not positive.
 std::optional<double> parse_duration(std::string_view text);
 /// 1234567 -> "1,234,567".
 std::string format_count(std::uint64_t value);

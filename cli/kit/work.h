@@ -13,7 +13,7 @@ namespace titan::cli {
 class Work {
  public:
   /// Sets `cancel` and `progress` of the operation's `options`. The progress line begins with `label`. If the options
-  /// have a function `begin`, the name that the operation passes to it follows the label.
+  /// have a function `begin`, the name that the operation passes to `begin` follows the label.
   template <typename Options>
   Work(const Request& request, Options& options, const std::string& label) : progress_(!request.json) {
     options.cancel = stop_on_signals();

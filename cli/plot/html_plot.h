@@ -9,7 +9,7 @@ namespace titan::cli {
 /// The page that shows `plot`.
 std::string html_plot(const recipe::Plot& plot);
 
-/// The text of cli/plot/page.html: the page with a placeholder for the data.
+/// The text of cli/plot/page.html: the page with two placeholders, for its title and for the data.
 extern const char* const kPlotPage;
 
 }  // namespace titan::cli

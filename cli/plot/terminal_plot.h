@@ -11,7 +11,7 @@ namespace titan::cli {
 /// Size and characters of a plot.
 struct TerminalPlot {
   std::size_t width = 80;  ///< maximum length of a line in columns, at least 40; only long run names exceed it
-  std::size_t height = 0;  ///< height of the terminal in lines; 0: not known, panels then have 10 and 5 rows
+  std::size_t height = 0;  ///< terminal height in lines; 0: not known; the first panel then has 10 rows, others 5
   bool ascii = false;      ///< use only ASCII characters
   Palette palette;
 };

@@ -13,7 +13,7 @@ enum class DiffOrder { kChange, kNorm, kName };
 
 /// What the text shows. The JSON document always has all tensors.
 struct DiffView {
-  bool stats = false;    ///< statistics of the differences, and location and both values of the first one
+  bool stats = false;    ///< statistics of the differences; location and both values of the first difference
   bool moments = false;  ///< tensors of the optimizer too
   DiffOrder order = DiffOrder::kChange;
   std::size_t top = 20;  ///< number of tensors shown

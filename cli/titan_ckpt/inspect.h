@@ -18,7 +18,7 @@ enum class StatsOrder { kStored, kNorm, kMax, kName };
 struct InspectView {
   std::optional<std::string> tensors;                   ///< glob pattern: list the tensors whose names match
   bool config = false;                                  ///< show the resolved configuration
-  std::optional<std::vector<ckpt::TensorStats>> stats;  ///< statistics of the listed tensors, in their order
+  std::optional<std::vector<ckpt::TensorStats>> stats;  ///< statistics of the listed tensors, in the order of the list
   StatsOrder order = StatsOrder::kStored;
   std::size_t top = SIZE_MAX;  ///< number of tensors whose statistics the text shows; the JSON document has all
 };

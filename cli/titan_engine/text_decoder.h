@@ -11,8 +11,8 @@
 
 namespace titan::cli {
 
-/// The ids of `text`. `around`: begin with the tokenizer's own prefix (BOS). \error kInvalid: there is a tokenizer, and
-/// `text` is not UTF-8
+/// The ids of `text`. `around`: the ids begin with the tokenizer's own prefix (BOS). \error kInvalid: there is a
+/// tokenizer, and `text` is not UTF-8
 ckpt::Result<std::vector<std::int64_t>> ids_of(const Texts& texts, const std::string& text, bool around);
 
 /// Decodes tokens to text, one at a time. `texts` must outlive it.
@@ -23,7 +23,7 @@ class TextDecoder {
   void follow(const std::vector<std::int64_t>& ids);
   /// Returns the text that is complete with `token`: empty if the token is special or ends within a UTF-8 character.
   std::string push(std::int64_t token);
-  /// Returns the rest of the text after the last token.
+  /// Call it after the last token. Returns the text that is still buffered, such as bytes of an incomplete character.
   std::string finish();
 
  private:

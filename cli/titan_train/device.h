@@ -23,8 +23,8 @@ struct SettledDevice {
 /// that this process sees only one. \error as train::CudaModule::open, train::check_gpus and train::attention_kernel
 ckpt::Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks, bool bound = false);
 
-/// For `plan`, whose run may be for another host: sets `config.training.device` to "cuda" if this host has usable GPUs.
-/// Ignores errors.
+/// For `plan`, whose run may later start on another host: sets `config.training.device` to "cuda" if this host has
+/// usable GPUs. Ignores errors.
 void foresee_device(recipe::Config& config);
 
 /// Checks that this host can run `local_ranks` ranks on the configured device. \error as settle_device

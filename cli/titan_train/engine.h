@@ -37,6 +37,6 @@ ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env
 ckpt::Status measure_costs(const Request& request, const recipe::Config& config, const recipe::RunPlan& plan,
                            int threads);
 
-std::string torch_version();  ///< the version that both programs were built with: "2.11.0"
+std::string torch_version();  ///< the LibTorch version that both programs were built with: "2.11.0"
 
 }  // namespace titan::cli

@@ -37,7 +37,7 @@ struct PlanReport {
 };
 
 /// The steps of an LR schedule from `first` to `last` that the JSON document lists: all if there are at most 400, else
-/// 200 to 300 at equal distances, including both ends.
+/// 201 to 301 steps at equal distances (the last distance may be shorter), including both ends.
 std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last);
 
 std::string plan_text(const PlanReport& report, const Palette& palette);
@@ -50,8 +50,8 @@ std::string plan_curve_text(const PlanReport& report, const Palette& palette);
 /// Draws the pipeline schedule: a line per rank (at most 16 lines), time to the right. F is a forward pass and takes
 /// one unit of time; B is a backward pass and takes two. A split backward pass is I (gradients of the input) and W
 /// (gradients of the weights), one unit each. A unit is two columns (letter, last digit of the micro-batch's number) if
-/// the step then fits `width` columns, else one. If it still does not fit, the middle of the step is left out. Stages
-/// after a rank's first have lower-case letters.
+/// the step then fits `width` columns, else one. If the step still does not fit, its middle is left out. Stages after a
+/// rank's first have lower-case letters.
 std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& palette, std::size_t width);
 
 }  // namespace titan::cli

@@ -23,7 +23,8 @@ struct ReplayOutcome {
   bool follows() const { return result.differences.empty(); }
 };
 
-/// The result of `bisect`: a binary search, by replays, for the first step that cannot be reproduced.
+/// The result of `bisect`: a binary search, by replays, for the first full step that differs when training is repeated
+/// from an earlier full step.
 struct BisectOutcome {
   std::string run;
   std::vector<std::uint64_t> steps;    ///< steps with a full checkpoint, ascending; without those passed over

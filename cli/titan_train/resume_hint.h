@@ -18,8 +18,8 @@ enum class Starter { kTitanTrain, kLauncher };
 void print_resume_command(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
                           Starter starter, ColorChoice color);
 
-/// A command line that trains a complete run on, to twice its steps: the typed one with the changed training.steps, and
-/// the flags that allow this change.
+/// A command line that trains a complete run on, to twice its steps: the typed command line with the changed
+/// training.steps, and the flags that allow this change.
 std::string extend_command(const std::vector<std::string>& words, const recipe::Config& config);
 
 }  // namespace titan::cli

@@ -30,8 +30,8 @@ ckpt::Result<recipe::NameRules> rules_of(const Command& command);
 ckpt::Result<std::unique_ptr<ckpt::WeightSource>> open_given(const Command& command);
 
 /// The dimensions of the model in `source`. `given`: the checkpoint as typed, `verb`: the verb, both for the hint: if a
-/// checkpoint of another program lacks a dimension, the hint is a conversion that adds it. \error kIncompatible,
-/// kUnsupported
+/// checkpoint of another program lacks a dimension, the hint is a `titan-ckpt convert` command that adds the dimension.
+/// \error kIncompatible, kUnsupported
 ckpt::Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given,
                                          const std::string& verb);
 
@@ -46,7 +46,7 @@ struct Texts {
   std::vector<std::int64_t> ends;                      ///< ids that end a text (EOS)
   std::optional<std::uint64_t> positions;              ///< the model's context length in tokens
 };
-/// Reads them from the checkpoint. `reads`: the tokenizer is needed, since the user gives text. `tokenizer`: path of
+/// Reads the Texts of a checkpoint. `reads`: the tokenizer is needed, since the user gives text. `tokenizer`: path of
 /// the tokenizer's folder; unset: the one in the checkpoint. \error kCorrupt, kFailed: a file of the checkpoint cannot
 /// be read; kInvalid, kUnsupported: the tokenizer cannot be used
 ckpt::Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::optional<std::string>& tokenizer);

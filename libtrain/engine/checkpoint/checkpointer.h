@@ -31,8 +31,8 @@ struct SaveReport : ckpt::Published {
   double publish_seconds = 0;  ///< part of `seconds`: the manifest and the renames, on rank 0
 };
 
-/// Number of threads with which a rank writes `snapshot`: `computing` if leaves are compressed. Raw leaves need at
-/// least 4, since a writing thread mostly waits for the storage.
+/// Number of threads with which a rank writes `snapshot`: `computing` if leaves are compressed. Uncompressed leaves are
+/// written with at least 4 threads, since a writing thread then mostly waits for the storage.
 unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing);
 
 /// Saves and loads this rank's part of the checkpoints of a run.
@@ -66,7 +66,7 @@ class Checkpointer {
   void mark_damaged(const std::string& folder, const std::set<std::uint64_t>& steps) { damaged_[folder] = steps; }
   /// Sets the folder of the next saves; rank 0's value is used. Not during a save.
   void save_into(const std::string& folder) { dir_ = folder; }
-  /// Sets a check, called right before each step is published: its error ends the save. See CommitOptions.
+  /// Sets a check, called right before each step is published: an error of the check ends the save. See CommitOptions.
   void guard_commits(std::function<ckpt::Status()> still_ours) { still_ours_ = std::move(still_ours); }
 
  private:

@@ -30,8 +30,8 @@ class LiveSource final : public ckpt::TensorSource {
   /// started before this call.
   LiveSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot, Staging& staging);
 
-  /// Always copies the leaf into `scratch`. \error kFailed if the rank does not own the leaf, it was read before, the
-  /// device threw, or close() was called
+  /// Always copies the leaf into `scratch`. \error kFailed if the rank does not own the leaf, the leaf was read before,
+  /// the device threw, or close() was called
   ckpt::Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
                                                 std::span<std::byte> scratch) override;
   /// Copies unread leaves to staging until it is full, with up to `threads` threads. before_update() then has fewer

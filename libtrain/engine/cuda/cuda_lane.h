@@ -1,6 +1,7 @@
 #pragma once
-// A lane with a CUDA stream of its own. give() launches the work on that stream at once; events order it after and
-// before the run's stream. Part of libtitan_cuda.so.
+// A lane with a CUDA stream of its own. give() launches the work on that stream at once, after the earlier work of the
+// run's stream; wait() makes the later work of the run's stream wait for the lane's. Events order the two streams. Part
+// of libtitan_cuda.so.
 #include <deque>
 
 #include <ATen/cuda/CUDAEvent.h>

@@ -2,7 +2,8 @@
 // Element kernels (element_kernels.cu): each fuses element-wise operations for which LibTorch launches several kernels,
 // so that data is read and written once. Each rounds where LibTorch's single operations round, so its results have the
 // same bits. The exception is RMSNorm, which adds in another order than LibTorch: a GPU therefore always uses the
-// kernel here, and x + y fused into it gives the bits of the sum and then the norm.
+// RMSNorm kernel here. The kernel that adds x + y and normalises the sum has the bits of an addition followed by this
+// RMSNorm kernel.
 #include <cstdint>
 #include <span>
 

@@ -5,7 +5,7 @@
 
 namespace titan::train {
 
-/// Whether TITAN_SHARE_GPU is set: all ranks of this host use its one GPU, to test NCCL on such a host.
+/// Whether TITAN_SHARE_GPU is set: all ranks of this host use one GPU, to test NCCL on a host that has only one.
 bool gpu_is_shared();
 
 /// Sets environment variables that CUDA, NCCL and c10d read, overriding those of a cluster image. Call it in the main

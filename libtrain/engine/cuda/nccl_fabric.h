@@ -14,7 +14,7 @@ namespace titan::train {
 class NcclFabric : public Fabric {
  public:
   /// For FabricUse::kPipeline: connects to all peers, and sends one element through each channel. For kExchange:
-  /// expect() connects what will be used. \error throws CommError
+  /// expect() makes the connections. \error throws CommError
   NcclFabric(const FabricRequest& request, int device);
 
   int rank() const override { return rank_; }

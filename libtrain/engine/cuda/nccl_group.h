@@ -22,7 +22,7 @@ struct NcclGroupOptions {
   int rank = 0, size = 1;  ///< rank and size of the group
   int global_rank = 0;     ///< for messages
   int device = 0;          ///< the GPU of this process
-  int most_blocks = 16;    ///< maximum number of thread blocks of an operation; they are occupied while it waits, too
+  int most_blocks = 16;    ///< maximum number of thread blocks of an operation, which occupies them while it waits, too
   std::chrono::milliseconds init_timeout{300'000};
 };
 
@@ -46,8 +46,8 @@ class NcclGroup {
   /// Starts Fabric::swap() as one operation. Either tensor may be empty.
   std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer);
 
-  /// Destroys the communicator. All members must be done with it. The destructor does not: a communicator that is not
-  /// closed exists until the process ends, since destroying one with a dead peer would hang.
+  /// Destroys the communicator. All members must be done with it. The destructor does not destroy it: a communicator
+  /// that is not closed exists until the process ends, since destroying one with a dead peer would hang.
   void close();
 
  private:

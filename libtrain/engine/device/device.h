@@ -2,7 +2,7 @@
 // The device that holds a process's tensors: the CPU or one GPU. It is chosen before the first tensor is created.
 //
 // Code outside this folder creates tensors with options(), and accesses values only on the host: it writes them through
-// host_for() and upload(), and reads them through to_host(). On the CPU these do not copy contiguous tensors.
+// host_for() and upload(), and reads them through to_host(). On the CPU these functions do not copy contiguous tensors.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,8 @@
 
 namespace titan::train {
 
-/// A point in a device's queue of work. A copy that waits for it reads the values after all work before that point.
+/// A point in a device's queue of work. A copy that waits for the fence reads the values after all work before that
+/// point.
 class Fence {
  public:
   virtual ~Fence() = default;
@@ -52,7 +53,7 @@ class Device {
 
   /// Allocates host memory for fast copies to and from the device: pinned memory for a GPU.
   virtual std::shared_ptr<std::byte[]> host_memory(std::size_t bytes);
-  /// A tensor in such memory, to be filled and given to from_host().
+  /// A tensor in memory like host_memory(), to be filled and given to from_host().
   virtual at::Tensor host_tensor(at::IntArrayRef sizes, at::ScalarType type);
 
   /// A contiguous host tensor with the shape and type of `values`, to be filled and given to upload(). On the CPU it is
@@ -71,9 +72,9 @@ class Device {
 
   /// Keeps the host from running far ahead of the device. Call this before each piece of a step; `launches` is roughly
   /// the number of kernels that the piece launches. Returns when the device has completed all but the newest few
-  /// hundred launches, and checks meanwhile that peers are alive. Without it the host would run a step ahead and hold
-  /// the tensors of all micro-batches. Then it would block in the driver, whose queue is full, and not notice a dead
-  /// peer.
+  /// hundred launches, and checks meanwhile that peers are alive. Without this call the host would run a step ahead and
+  /// hold the tensors of all micro-batches; it would then block in the driver, whose queue is full, and not notice a
+  /// dead peer.
   virtual void keep_pace(std::size_t launches);
 
   /// Creates a second queue of work, in addition to the run's (lane.h).

@@ -14,7 +14,8 @@ namespace titan::train {
 /// The target of a token without a loss (PyTorch's default ignore_index): its loss and gradients are 0.
 inline constexpr std::int64_t kNoTarget = -100;
 
-/// The gradients of gate and up, and the product silu(gate) * up: the gradient of the next weight is computed from it.
+/// The gradients of gate and up, and the product silu(gate) * up, from which the gradient of the down projection's
+/// weight is computed.
 struct SwiGluGradients {
   at::Tensor gate, up, product;
 };

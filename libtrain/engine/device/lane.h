@@ -16,8 +16,8 @@ class Lane {
   virtual void give(Work work) = 0;
   /// Number of items given so far.
   virtual std::size_t given() const = 0;
-  /// Makes everything that the run starts later run after the first `count` items. On the CPU it returns when they are
-  /// done; on a GPU only the GPU waits. Releases what those items hold. \error rethrows an item's exception
+  /// Makes everything that the run starts later run after the first `count` items. On the CPU wait() returns when these
+  /// items are done; on a GPU only the GPU waits. Releases what these items hold. \error rethrows an item's exception
   virtual void wait(std::size_t count) = 0;
   void wait_all() { wait(given()); }
 };

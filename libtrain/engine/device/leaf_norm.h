@@ -10,11 +10,11 @@ double leaf_sum_of_squares(const float* data, std::int64_t count);
 /// The largest |x|; NaN if any x is NaN.
 double leaf_max(const float* data, std::int64_t count);
 
-/// Sum of |x / 2^exponent|^power in fp64, added in the same order. `power` is from 1 to 16.
+/// Sum of |x / 2^exponent|^power in fp64, added in the order of leaf_sum_of_squares(). `power` is from 1 to 16.
 double leaf_power_sum(const float* data, std::int64_t count, int power, int exponent);
 
-/// The exponent e of the largest power of two 2^e that is at most `most`; 0 if `most` is zero or not finite. If all
-/// values are at most `most`, divided by 2^e they are below 2, so their powers do not overflow.
+/// The exponent e of the largest power of two 2^e that is at most `most`; 0 if `most` is zero or not finite. Values up
+/// to `most`, divided by 2^e, are below 2, so their powers do not overflow.
 int norm_exponent(double most);
 
 }  // namespace titan::train

@@ -11,8 +11,8 @@
 
 namespace titan::train {
 
-/// Only one may exist at a time: raw_deleter() is a plain function, which finds the allocator through a global
-/// variable.
+/// Only one TensorMemory may exist at a time: raw_deleter() is a plain function, which finds the allocator through a
+/// global variable.
 class TensorMemory final : public c10::Allocator {
  public:
   /// Tensors below kLarge are allocated by `inner`. `inner` must outlive this object, and this object must outlive its

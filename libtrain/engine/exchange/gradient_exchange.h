@@ -21,8 +21,8 @@ namespace titan::train {
 
 /// A part is a range of the rank's layers whose gradients and weights are exchanged together. If there are several
 /// parts (RunPlan::exchange_parts), transfers overlap with computing: the gradients of a part are exchanged while the
-/// backward computes the layers before it, and its weights while the optimizer and the next forward work on other
-/// parts. Results have the same bits for any number of parts, since the order of additions is the same.
+/// backward computes the layers before it, and the weights of a part while the optimizer and the next forward work on
+/// other parts. Results have the same bits for any number of parts, since the order of additions is the same.
 class GradientExchange : public StepExchange {
  public:
   /// `world`, `plan` and `stages` must outlive the exchange.
@@ -56,10 +56,10 @@ class GradientExchange : public StepExchange {
   std::size_t parts() const { return setup_.exchange.parts.size(); }
   /// The pieces of a part that this rank owns, as a range [first, second) of all pieces that it owns.
   std::pair<std::size_t, std::size_t> pieces_of(std::size_t part) const { return part_pieces_.at(part); }
-  /// Copies the weights of a part from their owners to the compute copies of all ranks of the stage. `owned` are those
-  /// of this rank: fp32, one tensor per piece of pieces_of(part). Weights are sent in the type of the compute copies.
-  /// Call it for all parts, in order; the call for the last part also copies a tied embedding to the last stage.
-  /// Collective. \error CommError
+  /// Copies the weights of a part from their owners to the compute copies of all ranks of the stage. `owned` are the
+  /// weights that this rank owns: fp32, one tensor per piece of pieces_of(part). Weights are sent in the type of the
+  /// compute copies. Call it for all parts, in order; the call for the last part also copies a tied embedding to the
+  /// last stage. Collective. \error CommError
   void share(std::size_t part, std::span<const at::Tensor> owned);
   /// Calls share() for all parts. `owned` are all weights that this rank owns, one tensor per piece.
   void share(std::span<const at::Tensor> owned);

@@ -7,8 +7,8 @@
 namespace titan::train {
 
 /// The gradient of one piece that this rank owns, summed over the step's M micro-batches: fp32, 1-D, 64-byte aligned.
-/// That of a tied embedding includes the head's gradient. `grad` may be a view into the memory of the sums, which it
-/// keeps alive.
+/// The gradient of a tied embedding includes the head's gradient. `grad` may be a view into the memory of the sums, and
+/// keeps this memory alive.
 struct OwnedGradient {
   ckpt::OwnedPiece piece;
   at::Tensor grad;

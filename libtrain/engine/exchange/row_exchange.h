@@ -14,15 +14,16 @@ namespace titan::train {
 /// Tensors by slot (exchange_setup.h): each 1-D, all of one type.
 using Slots = std::vector<at::Tensor>;
 
-/// Its functions are const, since they change only the given tensors and the buffers.
+/// All functions are const, since they change only the given tensors and the buffers.
 class RowExchange {
  public:
   /// Allocates buffers of `bytes` bytes in total.
   explicit RowExchange(std::int64_t bytes);
 
-  /// Sums `partials` over the ranks of `group`. `partials` has one entry per tree node that this rank has summed. The
-  /// sums of the elements that `plan` assigns to this rank are written to partials.front(). Values are sent as fp32.
-  /// `tag` is the first tag to use. Collective. \error CommError
+  /// Sums `partials` over the ranks of `group`. `partials` has one entry for each node of the canonical summation tree
+  /// (tree.h) that this rank has summed. The sums of the elements that `plan` assigns to this rank are written to
+  /// partials.front(). Values are sent as fp32. `tag` is the first tag to use; sum() takes 4 tags, and 4 more for each
+  /// of `plan.swaps`. Collective. \error CommError
   void sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) const;
   /// Copies each owner's elements of `slots` to the `slots` of all ranks of `group`, by the steps of sum() in reverse.
   /// Values are sent as `type`. `tag` is the first tag to use. Returns the first unused tag. Collective. \error

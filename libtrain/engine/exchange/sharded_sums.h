@@ -1,6 +1,6 @@
 #pragma once
 // Sums gradients in turns. In a turn, each data-parallel rank of a domain has computed one micro-batch, and the ranks
-// exchange the gradients. Each rank of the domain sums a different part of the elements.
+// exchange the gradients. Each rank of the domain sums different elements.
 #include <cstdint>
 #include <vector>
 
@@ -22,9 +22,9 @@ class ShardedSums {
               const RowExchange& rows);
 
   /// Exchanges the gradients of turn number `turn`, in which rank r of n computes micro-batch block.lo + turn * n + r.
-  /// `slots` are the 1-D gradients of this rank's micro-batch; empty if there is no such micro-batch. All ranks give
-  /// the turns in the same order, which may be any. Collective. \error std::logic_error if a gradient is not of `type`;
-  /// CommError
+  /// `slots` are the 1-D gradients of this rank's micro-batch; empty if there is no such micro-batch. Turns may be
+  /// added in any order, which must be the same on all ranks. Collective. \error std::logic_error if a gradient is not
+  /// of `type`; CommError
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
   /// Returns the fp32 sums after all turns: one tensor for each maximal tree node of `block` (TreeSum::finish), as long
   /// as this rank's row of the plan. The object can then be used for the next step.

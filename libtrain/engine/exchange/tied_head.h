@@ -26,7 +26,7 @@ class TiedHead {
   bool sends() const { return exchange_.sends_tied; }        ///< this rank has the head
   bool receives() const { return exchange_.receives_tied; }  ///< this rank has the embedding
 
-  /// Sends the head's sums, one tensor per tree node. \error CommError, as the functions below
+  /// Sends the head's sums, one tensor per tree node. \error CommError, also from the functions below
   void send_sums(const std::vector<at::Tensor>& nodes) const;
   /// Receives the head's sums: one tensor for each of `of_embedding`, of the same size.
   std::vector<at::Tensor> receive_sums(const std::vector<at::Tensor>& of_embedding) const;

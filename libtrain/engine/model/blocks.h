@@ -38,7 +38,8 @@ at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const a
                      const Documents& documents = {});
 
 /// The attention of layer `layer` for the tokens that follow those in `cache`: any number of tokens if the cache is
-/// empty, else one. Appends them to `cache`. `rope` is a rope_table(). \error std::invalid_argument for more tokens
+/// empty, else one. Appends them to `cache`. `rope` is a rope_table(). \error std::invalid_argument for several tokens
+/// and a cache that is not empty
 at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope,
                             const ProductUse& use, KvCache& cache, std::size_t layer);
 

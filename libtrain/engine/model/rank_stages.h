@@ -16,7 +16,7 @@ class RankStages {
   RankStages(const RankStages&) = delete;
   RankStages& operator=(const RankStages&) = delete;
 
-  /// In model order.
+  /// The stages of this rank, in model order.
   const std::vector<Stage*>& stages() const { return stages_; }
   /// The parameters of all stages, in model order; a tied head's slot comes last.
   const std::vector<StageParameter*>& parameters() const { return parameters_; }

@@ -32,14 +32,15 @@ struct StageSpec {
   bool embedding = false, head = false;
   bool operator==(const StageSpec&) const = default;
 };
-/// The part of stage `stage`. `cuts` are the stage cuts: the first layer group of each stage but the first.
+/// The part of the model on stage `stage`. `cuts` has one number for each stage after the first, the part of the model
+/// with which the stage begins: 0 is the embedding, k the k-th layer, n_layers + 1 the head.
 StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
 /// A parameter of a stage, with two tensors. `master` is the fp32 master weight: contiguous, 64-byte aligned, or
 /// undefined (see Masters). `compute` is the compute copy, which the forward uses: an autograd leaf that requires grad.
-/// In fp32 it shares storage with `master`; in bf16 it is a copy. The embedding's `compute` is always fp32, and the
-/// looked-up rows are rounded: so LibTorch adds the gradients of a token that occurs often in fp32 (in bf16, 256 + 1 is
-/// 256).
+/// An fp32 `compute` shares storage with `master`; a bf16 one is a copy. The embedding's `compute` is always fp32, and
+/// the looked-up rows are rounded: so LibTorch adds the gradients of a token that occurs often in fp32 (in bf16, 256 +
+/// 1 is 256).
 struct StageParameter {
   std::string name;
   std::uint32_t index = 0;  ///< index into RunPlan::parameters
@@ -52,7 +53,7 @@ struct StageParameter {
 };
 
 /// Where the fp32 master weights of bf16 compute copies are. kOnHost: in host memory, to be loaded without GPU memory.
-/// kNone: the stage has none, since the optimizer has those that this rank owns.
+/// kNone: the stage has no masters, since the optimizer holds those that this rank owns.
 enum class Masters : std::uint8_t { kOnDevice, kOnHost, kNone };
 
 /// The parameters of a stage and its forward.
@@ -64,7 +65,7 @@ class Stage {
 
   std::uint32_t index() const { return index_; }  ///< index among the model's stages
   const StageSpec& spec() const { return spec_; }
-  /// In model order; a tied head's slot comes last.
+  /// The parameters, in model order; a tied head's slot comes last.
   std::vector<StageParameter>& parameters() { return parameters_; }
   const std::vector<StageParameter>& parameters() const { return parameters_; }
 

@@ -39,7 +39,7 @@ class ShardedAdamW {
 
   /// One update of all pieces with LibTorch's fused kernel. First multiplies each gradient by `scale`, the clip
   /// coefficient, in place. `step` is Adam's t (1 for the first update). `grads` has one gradient for each of states(),
-  /// in order. \error std::logic_error if they are of other pieces
+  /// in order. \error std::logic_error if the gradients are of other pieces
   /// \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
   /// Updates only grads.size() pieces, from index `first` in states() on. `grads` are their gradients.

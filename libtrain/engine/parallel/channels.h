@@ -5,8 +5,8 @@
 // So a channel goes in one direction between two ranks and carries one kind of transfer: transfers in the other
 // direction, with other ranks or of other kinds do not wait for it. A swap uses one channel for both directions, since
 // both ranks start it in the same way. All members of a group create its channels in the same order before the first
-// step. They also use each channel once at that time, since the first use may block the host until the peer uses it,
-// too.
+// step. The members also use each channel once at that time, since the first use may block the host until the peer uses
+// the channel, too.
 #include <cstdint>
 #include <vector>
 

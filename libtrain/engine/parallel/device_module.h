@@ -1,6 +1,7 @@
 #pragma once
-// The interface of a shared library (a module) that provides a device and fabrics between such devices. There are two:
-// libtitan_cuda.so, and one for tests. titan-train looks up these functions by name (libtrain/job/host/cuda_module.h).
+// The interface of a shared library (a module) that provides a device and fabrics between such devices. There are two
+// modules: libtitan_cuda.so, and one for tests. titan-train looks up these functions by name
+// (libtrain/job/host/cuda_module.h).
 //
 //   const char* titan_cuda_torch_version()                    the LibTorch it was built with; called first
 //   const char* titan_cuda_interface()                        the digest of these headers (cmake/TitanInterface.cmake)

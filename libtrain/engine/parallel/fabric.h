@@ -33,9 +33,9 @@ class Fabric {
   virtual int rank() const = 0;  ///< of this process in the group
   virtual int size() const = 0;
 
-  /// Announces the transfers that the group will carry, except send and recv. A fabric that needs connections for them
-  /// creates them here. All members call it before the first step, while no transfer is in progress; it may be called
-  /// again. \error throws CommError
+  /// Announces the transfers that the group will carry, except send and recv. A fabric that needs connections for these
+  /// transfers makes the connections here. All members call it before the first step, while no transfer is in progress;
+  /// it may be called again. \error throws CommError
   virtual void expect(const ExchangePeers&) {}
   /// Sends in_splits[r] elements of `in` to rank r, and receives out_splits[r] elements from it into `out`. Both
   /// tensors are 1-D, with the elements of all ranks in rank order. Orders later work of the device after the transfer,

@@ -25,7 +25,7 @@ struct FabricRequest {
   std::function<void()> check_peers;
   /// Timeout of a transfer: comm.train_timeout_seconds, longer in the first step. Any thread.
   std::function<std::chrono::milliseconds()> patience;
-  /// Creates the same group over Gloo, for a fabric that is built on it. Call it at most once.
+  /// Creates the same group over Gloo, for a fabric that is built on Gloo. Call it at most once.
   std::function<std::unique_ptr<Communicator>()> gloo;
 };
 

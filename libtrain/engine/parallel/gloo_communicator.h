@@ -37,7 +37,8 @@ struct GlooGroupOptions {
 
 class GlooCommunicator : public Communicator {
  public:
-  /// Connects this rank to the other members of a group. All call it with the same keys of the store. \error CommError
+  /// Connects this rank to the other members of a group. All members call create() with the same keys of the store.
+  /// \error CommError
   static std::unique_ptr<GlooCommunicator> create(const c10::intrusive_ptr<c10d::Store>& store,
                                                   const std::shared_ptr<GlooDevice>& device, GlooGroupOptions options);
   ~GlooCommunicator() override;

@@ -1,6 +1,6 @@
 #pragma once
 // Ranges of tags. A tag tells apart the transfers between two ranks. Tags below kFirstExchangeTag belong to the
-// executor: for each stage and micro-batch an even one for the forward, and an odd one for the backward.
+// executor: each stage and micro-batch has an even tag for the forward, and an odd tag for the backward.
 #include <cstdint>
 
 namespace titan::train {

@@ -55,7 +55,8 @@ class Executor {
   /// Turns on document masking: from now on every stage calls the BatchSource for the micro-batch's documents.
   void keep_documents_apart() { documents_apart_ = true; }
 
-  /// The times of the step. The executor adds those of data, forward, backward and waiting; the caller adds the rest.
+  /// The times of the step. The executor adds the times of data, forward, backward and waiting; the caller adds the
+  /// other times.
   StepClock& clock() { return clock_; }
 
   /// Records actions in `trace` from now on; null: stops recording.
@@ -121,7 +122,7 @@ class Executor {
   Share share_;  ///< which micro-batches of the step this rank computes
   StepExchange* exchange_ = nullptr;
   std::vector<Held> held_;
-  StageTransfers transfers_;  ///< those of steps; run_forward() has its own
+  StageTransfers transfers_;  ///< the transfers of steps; run_forward() has its own
   std::vector<Action> actions_;
   std::map<Cell, Flight> in_flight_;
   std::map<std::uint32_t, at::Tensor> loss_sums_;  ///< by micro-batch of the step; read_losses() empties it

@@ -1,5 +1,5 @@
 #pragma once
-// The sends in progress of one rank. It keeps their tensors alive.
+// The sends in progress of one rank. The queue keeps their tensors alive.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,7 +12,7 @@ namespace titan::train {
 
 class SendQueue {
  public:
-  /// Starts to send `tensor` to rank `to` of `group`. \error CommError, as the functions below
+  /// Starts to send `tensor` to rank `to` of `group`. \error CommError, also from the functions below
   void send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag);
   /// Waits for the send with this tag and frees its tensor.
   void settle(std::uint64_t tag);

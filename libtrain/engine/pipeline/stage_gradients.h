@@ -15,7 +15,7 @@ namespace titan::train {
 class StageGradients final : public GradientSink {
  public:
   /// From now on gradients belong to `micro_batch` and are inserted into `sums`, which has one entry per parameter of
-  /// the stage. If `later` is given, weight products are not computed but appended to it, for multiply().
+  /// the stage. If `later` is given, weight products are not computed but appended to `later`, for multiply().
   void begin(std::span<TreeSum> sums, std::uint32_t micro_batch, std::vector<WeightProduct>* later = nullptr) {
     sums_ = sums;
     micro_batch_ = micro_batch;

@@ -54,10 +54,10 @@ class StageTransfers {
   at::Tensor take(const TransferPlace& place);
   /// Stores the tensor for `place`: for take() if its stage is on this rank, otherwise for send().
   void hand_over(const TransferPlace& place, at::Tensor tensor);
-  /// Starts to send what hand_over() stored for `place`. \error CommError, as the functions below
+  /// Starts to send what hand_over() stored for `place`. \error CommError, also from the functions below
   void send(const TransferPlace& place);
-  /// Waits until what was sent for `place` has arrived, and frees it. Does not block once the receiver has sent back
-  /// the gradient.
+  /// Waits until the tensor that was sent for `place` has arrived, and frees the tensor. Does not block once the
+  /// receiver has sent back the gradient.
   void settle(const TransferPlace& place);
   /// Waits for the oldest gradients (`backward`) or inputs that this rank sends, until only `count` are in transit.
   void keep_newest(bool backward, std::size_t count) { sends(backward).keep_newest(count); }

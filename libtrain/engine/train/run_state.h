@@ -31,8 +31,8 @@
 
 namespace titan::train {
 
-/// What only rank 0 has: it writes the run folder. Empty on other ranks. Each member is destroyed before those above
-/// it.
+/// What only rank 0 has, since rank 0 writes the run folder. Empty on other ranks. Each member is destroyed before
+/// those above it.
 struct RootObjects {
   std::unique_ptr<RunFiles> files;    ///< logs and other files; holds the lock of the run
   std::unique_ptr<PublishHook> hook;  ///< only if a publish command is set
@@ -44,7 +44,7 @@ struct RootObjects {
 struct LostSteps {
   std::set<std::uint64_t> damaged;     ///< steps of the run folder in which loading found damage
   std::set<std::uint64_t> unreadable;  ///< steps of the run folder of which two ranks could not read the same place
-  std::set<std::uint64_t> near;        ///< steps of the near folder that are damaged or unreadable, or were copied
+  std::set<std::uint64_t> near;        ///< steps of the near folder: damaged, unreadable, or copied by this start
   bool met_here = false;               ///< whether this rank found damage in the last load
 };
 
@@ -94,8 +94,8 @@ struct RunState {
     check(agree(*world.io, root() ? body() : ckpt::ok_status()));
   }
 
-  /// For a start and other work outside of the steps. Collective. \error StatusError on every rank if a rank was asked
-  /// to stop
+  /// Call it in a start and in other work outside of the steps. Collective. \error StatusError on every rank if a rank
+  /// was asked to stop
   void heed_stop() { check(agree(*world.io, inputs.stop.check())); }
 
   /// How long rank 0 waits for storage: 90 % of checkpoint.io_timeout_seconds, after which the other ranks would give

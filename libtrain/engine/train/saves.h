@@ -41,8 +41,8 @@ class Saves {
   /// after this save, so a failed save is tried again for about 15 s. Collective. \error StatusError, the same on all
   /// ranks
   void now(std::uint64_t step, bool last_chance);
-  /// Saves `step`, after which the run ends, unless it is already saved, and returns when it is durable. If a
-  /// background save of an older step fails meanwhile, that is no error. Collective. \error as now()
+  /// Saves `step`, the last one of the run, unless it is already saved, and returns when it is durable. If a background
+  /// save of an older step fails meanwhile, that is no error. Collective. \error as now()
   void last(std::uint64_t step);
   /// Saves `step`, in the background if configured, else as now(). Waits for a save in progress. Collective. \error as
   /// now()
@@ -86,8 +86,8 @@ class Saves {
   SaveOutcome save_here(std::uint64_t step);
   /// Waits for a background save and returns its outcome, which is not reported yet. nullopt if no save is in progress.
   std::optional<SaveOutcome> take();
-  /// As take(), and reports the outcome. If it is a failure that would end the run, first tries to save the present
-  /// step instead. Returns true if it did so with success.
+  /// As take(), and reports the outcome. If the outcome is a failure that would end the run, first tries to save the
+  /// present step instead. Returns true if that save succeeded.
   bool finish();
   /// Saves the present step in place of a failed background save. Returns whether that succeeded.
   bool rescue(const SaveOutcome& failed);

@@ -26,7 +26,7 @@ class SpinGuard {
   void update();
 
   /// Whether waiting threads should sleep at once. `waited_share` is the time that all threads together waited for a
-  /// core, divided by the elapsed time; `sleeps` is whether they sleep at present.
+  /// core, divided by the elapsed time; `sleeps` is whether waiting threads sleep at present.
   static bool should_sleep(double waited_share, bool sleeps);
   /// Whether the user has set how threads wait (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME). The guard then does
   /// nothing.

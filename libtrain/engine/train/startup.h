@@ -22,8 +22,9 @@ void resolve_settings(RunState& run);
 /// Reads the last step of a run that is complete, and checks all digests. If rank 0 finds damage, a second rank reads
 /// the step again. Collective. \error throws StatusError: the damage, or that only rank 0 found it
 void prove_last_step(RunState& run);
-/// Handles a media error (EIO) of a load, of which all ranks know: a second rank reads the same place. If it fails too,
-/// the step is added to run.lost, so that it is skipped. Collective. \error throws StatusError if it is not skipped
+/// Handles a media error (EIO) of a load, of which all ranks know: a second rank reads the same place. If the second
+/// rank fails too, the step is added to run.lost, so that the next choose_start() skips it. Collective. \error throws
+/// StatusError if the step is not to be skipped
 void skip_unreadable_step(RunState& run, const ckpt::Status& error);
 /// Confirms damage that a load found, of which all ranks know: a second rank reads what the first one had loaded.
 /// Collective. \error throws StatusError if the second rank finds no damage: the cause may be bad memory of the first
@@ -34,10 +35,11 @@ void confirm_damage(RunState& run, const ckpt::Status& error);
 /// checkpoint.near is not set. Collective. \error on all ranks: not an absolute path (kInvalid); not the same folder on
 /// all ranks (kUnsupported); I/O
 void open_near_folder(RunState& run);
-/// Starts the thread that copies steps from the near folder to the run folder. It begins with the steps that the run
-/// folder lacks, up to the one that the run resumes from. `damaged` are damaged steps of the run folder. Rank 0 only.
+/// Starts the thread that copies steps from the near folder to the run folder. The thread begins with the steps that
+/// the run folder lacks, up to the one that the run resumes from. `damaged` are damaged steps of the run folder. Rank 0
+/// only.
 void begin_copies(RunState& run, const std::set<std::uint64_t>& damaged);
-/// Copies the step of `start.decision` from the near folder to the run folder if it is not there. The next
+/// Copies the step of `start.decision` from the near folder to the run folder if the run folder lacks it. The next
 /// choose_start() then takes it from the run folder. Collective. \error as ckpt::copy_step, on all ranks
 void copy_to_run_folder(RunState& run);
 /// Removes the near folder of a run that is complete and whose last step is durable. Rank 0 only.

@@ -19,10 +19,10 @@ struct ValidationResult {
   std::uint64_t tokens = 0;  ///< number of predicted tokens that have a loss
 };
 
-/// Evaluates validation.steps batches of validation.local_batch_size samples (-1: all held-out samples). The last batch
-/// is padded to the full shape, since the bits of matrix products depend on the shape; the padding is excluded from the
-/// sum. Once `stopped` is true on any rank, all ranks end the validation between two batches, within about a second if
-/// batches are short, and return nullopt. Collective. \error StatusError, CommError
+/// Evaluates validation.steps batches of validation.local_batch_size samples (validation.steps = -1: all held-out
+/// samples). The last batch is padded to the full shape, since the bits of matrix products depend on the shape; the
+/// padding is excluded from the sum. Once `stopped` is true on any rank, all ranks end the validation between two
+/// batches, within about a second if batches are short, and return nullopt. Collective. \error StatusError, CommError
 std::optional<ValidationResult> run_validation(World& world, Executor& executor, const Dataset& dataset,
                                                const recipe::Config& config, const std::function<bool()>& stopped);
 

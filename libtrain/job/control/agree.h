@@ -1,6 +1,7 @@
 #pragma once
-// Tells all ranks whether one of them failed. If none failed, this costs one all-reduce of one number; error texts are
-// sent only after a failure.
+// Tells all ranks whether one of them failed: for starts and other work between steps. (A stop during steps is agreed
+// in the sum of each step, libtrain/engine/train/step_row.h.) If no rank failed, agree() costs one all-reduce of one
+// number; error texts are sent only after a failure.
 #include <optional>
 
 #include "ckpt/base/result.h"

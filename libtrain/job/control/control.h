@@ -1,6 +1,6 @@
 #pragma once
-// A group of ranks that exchange small values in host memory (texts, numbers) and wait for each other. It always uses
-// Gloo, also if the tensors are on GPUs.
+// A group of ranks that exchange small values in host memory (texts, numbers) and wait for each other. A group of
+// several ranks always uses Gloo, also if the tensors are on GPUs.
 //
 // All ranks of a group call the same operations in the same order, except sends and receives. One thread at a time uses
 // a group. Any operation may throw CommError; the group cannot be used afterwards.

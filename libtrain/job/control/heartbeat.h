@@ -1,6 +1,6 @@
 #pragma once
 // Finds out which ranks are alive. Twice a second every rank writes a counter, its beat, into the rendezvous store and
-// reads the beats of some other ranks. For the rest it relies on the reports of the ranks that read those beats.
+// reads the beats of some other ranks. For the other ranks it relies on the reports of the ranks that read their beats.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -46,9 +46,9 @@ struct HeartbeatOptions {
 /// Thread-safe. The exchange may block forever (if the store's host is stopped), so every wait for it has a limit.
 class Heartbeat {
  public:
-  /// Writes this rank's beat, `own`, and returns the beats of all ranks in rank order. An empty beat means that another
-  /// rank watches this one and has not reported it. Throws if the store is lost. `leaving`: this rank has an error and
-  /// is about to exit.
+  /// Writes this rank's beat, `own`, and returns the beats of all ranks in rank order. An empty beat means that its
+  /// rank is watched only by other ranks, which have reported nothing about it. Throws if the store is lost. `leaving`:
+  /// this rank has an error and is about to exit.
   using Exchange = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
 
   Heartbeat(HeartbeatOptions options, Exchange exchange);
@@ -66,11 +66,11 @@ class Heartbeat {
   /// `patience`. Tells the others that this rank is about to leave, so that they do not name it as the cause.
   /// `timed_out`: the operation failed by its timeout, otherwise by a lost connection.
   LostRanks diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
-  /// The line for `ranks`, which overdue() returned. On the store's host it takes `linger`.
+  /// The line for `ranks`, which overdue() returned. On the store's host the call takes `linger`.
   LostRanks explain(const std::string& operation, const std::vector<SilentRank>& ranks);
-  /// Tells the others that this rank leaves because of an error of its own, described by `words`. They print the text
-  /// of the first rank that left. Returns true if that is this rank, or if it cannot be known. Takes up to a second,
-  /// and `linger` more on the store's host.
+  /// Tells the others that this rank leaves because of an error of its own, described by `words`. The others print the
+  /// text of the first rank that left. Returns true if this rank is the first, or if the first cannot be known. Takes
+  /// up to a second, and `linger` more on the store's host.
   bool leave(const std::string& words);
 
  private:

@@ -25,7 +25,7 @@ class MessageWriter {
   std::string bytes_;
 };
 
-/// Reads what MessageWriter wrote, in the same order; std::runtime_error beyond the end.
+/// Reads what MessageWriter wrote, in the same order; throws std::runtime_error beyond the end.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view bytes) : rest_(bytes) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Sums values of ranks on several nodes: first within each node, then over a tree of nodes; the sum goes back the same
-// way. A ring over R ranks would take about 2 R hops.
+// Sums values of ranks on several machines (nodes): first within each machine, then between the machines along a
+// binomial tree; the sum goes back the same way. A ring over R ranks would take about 2 R hops.
 #include <cstdint>
 #include <span>
 
@@ -9,8 +9,8 @@
 namespace titan::train {
 
 /// Like Control::sum() of doubles: of each element at most one rank's value may be nonzero. Every `node_ranks`
-/// consecutive ranks are one node. If `node_ranks` is 0, 1 or the number of all ranks, or does not divide that number,
-/// this is one Control::sum() over all ranks. Collective. \error throws CommError
+/// consecutive ranks are on one machine. If `node_ranks` is 0, 1 or the number of all ranks, or does not divide that
+/// number, this is one Control::sum() over all ranks. Collective. \error throws CommError
 void sum_over_nodes(Control& all, std::span<double> values, std::uint32_t node_ranks);
 
 }  // namespace titan::train

@@ -5,7 +5,7 @@
 
 namespace titan::train {
 
-/// Subtracts the long gaps between its calls, in which the process was probably stopped. Pure, not thread-safe.
+/// Subtracts the long gaps between calls of at(), in which the process was probably stopped. Pure, not thread-safe.
 class GapFilter {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -15,7 +15,7 @@ class GapFilter {
   Time at(Time now);
 
   static constexpr std::chrono::milliseconds kTick{250};
-  static constexpr std::chrono::milliseconds kGap{2'500};  ///< shorter gaps count: a busy machine causes them, too
+  static constexpr std::chrono::milliseconds kGap{2'500};  ///< shorter gaps stay: a busy machine causes them, too
 
  private:
   Time seen_;

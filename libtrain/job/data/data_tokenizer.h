@@ -20,7 +20,7 @@ struct DataTokenizer {
   std::optional<std::uint32_t> begin;        ///< id at the beginning of each document
   std::vector<std::uint32_t> ends;           ///< ids at the end of documents, ascending
 };
-/// The tokenizer of the training data; if they are not token folders, the files of model.tokenizer, if these exist.
+/// The tokenizer of the training data. If the data are not token folders: the files of model.tokenizer, if they exist.
 /// \error kInvalid: the folders of training and validation were made with different tokenizers; also as
 /// find_data_files()
 ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config);
@@ -31,9 +31,9 @@ struct TakenFiles {
   std::vector<std::string> of_data;    ///< names of those that come from the data's tokenizer
   std::vector<std::string> notes;      ///< messages for the log
 };
-/// Replaces the tokenizer files among `files` by those of the data's tokenizer (`read` from its places), since the same
-/// ids would mean other text with another tokenizer. Also sets the end-of-document ids of the data as end-of-text ids
-/// in generation_config.json and config.json.
+/// If `files` have no tokenizer, or one in which ids mean other text than in the data's, replaces their tokenizer files
+/// by `read`, the files that were read from tokenizer.places. Also sets the end-of-document ids of the data as
+/// end-of-text ids in generation_config.json and config.json.
 TakenFiles with_data_tokenizer(std::vector<ckpt::ModelFile> files, const DataTokenizer& tokenizer,
                                std::vector<ckpt::ModelFile> read);
 

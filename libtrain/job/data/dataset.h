@@ -84,25 +84,29 @@ class Dataset {
                                                      const ckpt::CancelToken& stop = {},
                                                      std::span<const TextCache> texts = {});
 
-  /// Fingerprints of all files, validation's last.
+  /// Fingerprints of all files; the files of validation come last.
   std::vector<ckpt::DataFile> files() const;
   /// files(), in the form for `checked` in another rank's open(). Call it before continue_from().
   std::vector<KnownFile> known() const;
-  /// Position at the start: samples 0, with fingerprint.
+  /// The data position at which the run begins, with the fingerprints of the files. No sample is read yet for a new
+  /// run; after continue_from() the samples are those of `stored`.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
   /// The order of a mixture; null for a single set.
   const ckpt::Mixture* mixture() const { return mixture_ ? &*mixture_ : nullptr; }
-  /// From now on counts epochs as `stored` does (a changed dataset starts a new epoch). If the files have the contents
-  /// of the files in `stored`, they are read in the order of `stored`, and origin() also takes the names in `stored`.
-  /// \error kIncompatible: a pass was started, and the number of samples in the files differs from `stored`
+  /// Makes the dataset continue at `stored` and count epochs as `stored` does (a changed dataset starts a new epoch).
+  /// If the files have the contents of the files in `stored`, they are read in the order of `stored`, and origin() has
+  /// the names in `stored`.
+  /// \error kIncompatible: these files have another number of samples than `stored` says, and samples were already read
+  /// from them (for a mixture also if none was read)
   ckpt::Status continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
   std::uint64_t epoch(std::uint64_t sample) const {
     return origin_.first_epoch + (sample - origin_.epoch_base) / origin_.samples_per_epoch;
   }
   /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs). Thread-safe.
-  /// \error kInvalid: a token id >= vocab_size (file, position), no such sample (the sets of a mixture have given all).
+  /// \error kInvalid: a token id >= vocab_size (file, position), no such sample (the sets of a mixture have no more
+  /// samples).
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
   /// The marks of sample `sample`, whose tokens are in `out`.
   ckpt::Result<SampleMarks> marks(std::uint64_t sample, std::span<const std::int64_t> out) const;
@@ -116,7 +120,7 @@ class Dataset {
   const ckpt::Status& doubt() const { return doubt_; }
   /// Warnings about data files that look like something else.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Ignored contents of the data's folders: "sub (a folder)". Validation's folders come last.
+  /// Ignored contents of the data's folders: "sub (a folder)". The folders of validation come last.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
   /// Number of held-out samples of validation_seq_len() + 1 tokens, in stream order, without permutation; several sets

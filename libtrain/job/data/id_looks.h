@@ -1,6 +1,6 @@
 #pragma once
-// Checks whether raw token ids have the width that they are read with. With a wrong width all ids may be in the
-// vocabulary although they are noise. Pure.
+// Checks whether raw token ids have the width that they are read with. Ids that are read with a wrong width are noise,
+// but may all be in the vocabulary. Pure.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -47,8 +47,8 @@ struct FoundFiles {
 /// no files or is not a folder of data (check_data_folder()).
 ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
 
-/// Whether `kind` is right for the token folders among `found`, and their ids fit a model of `vocab_size` ids. \error
-/// kInvalid
+/// Checks that `kind` is right for the token folders among `found`, and that their ids fit a model of `vocab_size` ids.
+/// \error kInvalid
 ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::uint64_t vocab_size);
 
 /// Name, size and digest of a file. The digest is of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i =
@@ -57,8 +57,9 @@ ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> c
 
 /// Name, size and fingerprint of a file, in the form that other ranks get. If a file of `known` has the same name, size
 /// and ends, its fingerprint is reused. `beside`: paths of the files of document ends and of ranges that are trained
-/// on. They are part of the fingerprint, unless `known` has the fingerprint without them: a run that began without them
-/// keeps it. This rule is part of the checkpoint format's contract. \error for files in `beside`, as MappedFile::open
+/// on. These files are part of the fingerprint, unless `known` has the fingerprint without them: a run that began
+/// without these files keeps its fingerprint. This rule is part of the checkpoint format's contract. \error for files
+/// in `beside`, as MappedFile::open
 ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
                                    std::span<const KnownFile> known, std::span<const std::string> beside = {});
 
@@ -81,8 +82,8 @@ struct OpenedFiles {
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Checks that each text is UTF-8,
 /// except files whose fingerprint is in `checked`. For a file whose name, size and ends are in `checked`, not all
 /// blocks of the fingerprint are read. `stop` is polled meanwhile. `beside`: the files next to each path. \error
-/// kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_plausibility.h); as
-/// corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
+/// kInvalid: all files are empty; a file is not UTF-8, has a size that is not a multiple of the token size, or is of
+/// another kind (data_plausibility.h); as corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},
                                            const ckpt::CancelToken& stop = {},

@@ -4,7 +4,8 @@
 
 namespace titan::train {
 
-/// Free pages are at most 1/kMemorySlack of peak use. This suffices to rarely return pages that are needed again.
+/// Pages in use and free pages together exceed the peak use by at most 1/kMemorySlack of that peak. With this limit
+/// pages that are needed again are rarely returned.
 inline constexpr std::size_t kMemorySlack = 32;
 
 }  // namespace titan::train

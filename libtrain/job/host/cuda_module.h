@@ -1,6 +1,6 @@
 #pragma once
 // libtitan_cuda.so: all code that uses CUDA and NCCL. It is opened only if a run computes on GPUs; otherwise
-// titan-train loads neither.
+// titan-train loads neither CUDA nor NCCL.
 #include <string>
 #include <string_view>
 

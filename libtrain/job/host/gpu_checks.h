@@ -43,7 +43,7 @@ ckpt::Status check_one_model(const std::vector<std::string>& models);
 std::string drivers_differ(const std::vector<std::string>& drivers);
 
 /// Whether each rank has a GPU of its own. `units`: Device::unit() of each rank. \error kInvalid: lists the ranks that
-/// share one
+/// share a GPU
 ckpt::Status check_own_gpus(const std::vector<std::string>& units);
 
 /// Checks that cuBLAS is deterministic with this CUBLAS_WORKSPACE_CONFIG (null: not set), as debug.deterministic needs.

@@ -11,10 +11,11 @@ struct AttentionShape {
   std::int64_t group = 1;  ///< query heads that share a key and a value; all of them are in the same call
 };
 
-/// The number of query heads in each call of flash attention's deterministic backward. The kernel divides a head's keys
-/// among the number of blocks that fills a GPU with `multiprocessors` once, rounded up: 32 heads on 132 multiprocessors
-/// make 160 blocks, and a second wave that leaves most of the GPU idle. Calls whose blocks fit finish sooner, although
-/// each sums its parts separately. \source Dao-AILab/flash-attention, csrc/flash_attn/src/flash_bwd_launch_template.h
+/// The number of query heads in each call of flash attention's deterministic backward. The kernel divides the keys of
+/// each head among ceil(multiprocessors / (batch x heads)) blocks: 32 heads of one sequence on 132 multiprocessors make
+/// 32 x 5 = 160 blocks, so 28 blocks run in a second wave that leaves most of the GPU idle. Calls with fewer heads,
+/// whose blocks fit into one wave, together finish sooner, although each call then has to sum the gradients of its
+/// blocks. \source Dao-AILab/flash-attention, csrc/flash_attn/src/flash_bwd_launch_template.h
 std::vector<std::int64_t> head_pieces(const AttentionShape& shape, std::int64_t multiprocessors);
 
 }  // namespace titan::train

@@ -23,9 +23,9 @@ std::string measured_costs_path(const recipe::Config& config);
 /// Stores `times` for the model, precision and micro-batch of `config`. Replaces stored times.
 ckpt::Status store_measured_costs(ckpt::Fs& fs, const recipe::Config& config, const PartTimes& times);
 
-/// Replaces the value "measured" by the stored numbers, so that ranks compare the numbers and the run's config.toml has
-/// them. Does nothing for another value. \error kInvalid: nothing is stored, or times for another model, precision or
-/// micro-batch
+/// Replaces the value "measured" by the stored numbers, so that ranks compare the numbers and the run's config.toml
+/// contains them. Does nothing for another value. \error kInvalid: nothing is stored, or times for another model,
+/// precision or micro-batch
 ckpt::Status take_measured_costs(ckpt::Fs& fs, recipe::Config& config);
 
 }  // namespace titan::train

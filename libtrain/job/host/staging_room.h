@@ -13,7 +13,7 @@ std::uint64_t free_memory();
 
 /// Staging bytes of a rank, at most `owned`. `configured` is checkpoint.staging_bytes, `owned` the bytes that a save of
 /// the rank reads, `free` the host memory that `ranks` ranks share. With tensors on a GPU, the default of `configured`
-/// grows to `owned` if the host has twice that for every rank.
+/// grows to `owned` if `free` is at least twice `owned` for every rank.
 std::uint64_t staging_room(std::uint64_t configured, std::uint64_t owned, bool on_device, std::uint64_t free,
                            std::uint64_t ranks);
 

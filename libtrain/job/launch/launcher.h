@@ -14,7 +14,7 @@ struct LaunchOptions {
   int nproc = 1;
   std::vector<std::string> argv;  ///< arguments of every rank, as typed, program name included
   int threads_per_rank = 1;       ///< OMP_NUM_THREADS and MKL_NUM_THREADS of the ranks
-  std::string run_dir;  ///< the run folder, for a hint that names a rank's log if that is not empty; may be empty
+  std::string run_dir;  ///< the run folder, for a hint that names a rank's log unless the log is empty; "": no hint
   std::string program = "/proc/self/exe";  ///< what the ranks execute
   /// How long the other ranks have to end by themselves after one died (failure_grace), and after one ended
   /// successfully (success_grace). The time that rank 0 announces with note_finishing() is added to success_grace.

@@ -30,13 +30,13 @@ ResolvedHost resolve_host(const std::string& host, int port);
 std::string master_text(const LaunchEnv& env);
 
 /// Opens the socket on which rank 0 serves the rendezvous: it listens on MASTER_PORT of every address of this host.
-/// \error kFailed: the port is in use (a hint says how to find out by what), or not permitted
+/// \error kFailed: the port is in use (a hint says how to find the program that uses it), or not permitted
 ckpt::Result<int> listen_on_master_port(const LaunchEnv& env);
 
 struct ReachOptions {
   std::chrono::milliseconds timeout{300'000};
   std::chrono::milliseconds resolver_patience{5'000};  ///< for a resolver that does not answer
-  std::function<void(const std::string&)> note;        ///< told why it does not work yet; may be empty
+  std::function<void(const std::string&)> note;        ///< gets the reason why there is no connection yet; may be empty
 };
 /// Connects to the master and closes the connection. Retries refused connections until the timeout, since rank 0 may
 /// start later. An unknown name is an error at once. \error kFailed: the reason, with a hint on what to check

@@ -14,7 +14,7 @@ struct BoardScalar {
   bool operator==(const BoardScalar&) const = default;
 };
 
-/// The first record of a file. `wall_time`: seconds since 1970, as in all of these.
+/// The first record of a file. `wall_time`: seconds since 1970, in all functions here.
 std::string file_version_record(double wall_time);
 /// SessionLog START: points of `step` and later steps in earlier files are superseded.
 std::string start_record(double wall_time, std::uint64_t step);

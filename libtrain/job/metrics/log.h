@@ -10,8 +10,8 @@ namespace titan::train {
 
 /// Sets up this process's log. stderr: info and above on rank 0, warnings and above on other ranks. If `run_dir` is not
 /// empty, `<run_dir>/logs/rank-N.log` gets everything from debug on, written by a background thread. Call it again to
-/// change the setup. Returns why there is no log file, else empty. A run continues without the file; if the run folder
-/// cannot be used at all, the returned reason is the error to report.
+/// change the setup. Returns the reason if there is no log file, else an empty text. A run continues without the file;
+/// if the run folder cannot be used at all, the returned reason is the error to report.
 std::string init_log(int rank, const std::string& run_dir);
 enum class LogLevel { kInfo, kWarn, kError };
 /// From the next init_log() on, messages for stderr go to `show` instead, for a program that draws on the terminal

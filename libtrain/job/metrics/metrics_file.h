@@ -1,5 +1,6 @@
 #pragma once
-// metrics.jsonl: the values that rank 0 reports for each step. This file is their source of truth.
+// metrics.jsonl: the values that rank 0 reports for each step. Readers that need these values use this file, not the
+// console or TensorBoard.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -18,8 +18,8 @@ namespace titan::train {
 std::string status_path(const std::string& run_dir, const std::string& name);
 
 /// Refuses a metrics.status_file at a path where the run writes another file, or where there is anything but the status
-/// of this run, since that would be replaced. \error kInvalid: another file, the status of another run, a folder;
-/// kFailed, kMediaError
+/// of this run, since the run would replace what is there. \error kInvalid: another file, the status of another run, a
+/// folder; kFailed, kMediaError
 ckpt::Status check_status_place(ckpt::Fs& fs, const recipe::Config& config);
 
 }  // namespace titan::train

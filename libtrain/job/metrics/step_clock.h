@@ -15,7 +15,7 @@ struct StepTimes {
   double forward = 0;   ///< of all micro-batches
   double backward = 0;  ///< with recomputation
   double pipeline = 0;  ///< waiting for other stages
-  double exchange = 0;  ///< sending gradients to their owners, and losses
+  double exchange = 0;  ///< sending gradients to their owners; summing losses and norms over ranks
   double optimizer = 0;
   double gather = 0;  ///< receiving weights from their owners
   double save = 0;    ///< waiting for a background save

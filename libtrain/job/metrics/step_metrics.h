@@ -42,9 +42,9 @@ struct ValidationMetrics {
   PeakMemory memory;
 };
 
-/// A save, with times in seconds on rank 0: copying what is not a tensor (snapshot_s), training waited (stall_s), until
-/// every rank had written (write_s), manifest and renames (publish_s), from when the save was due until it was durable
-/// (durable_s). \source docs/json.md
+/// A save. Times are in seconds on rank 0: for copying what is not a tensor (snapshot_s); for which training waited
+/// (stall_s); until every rank had written (write_s); for manifest and renames (publish_s); from when the save was due
+/// until it was durable (durable_s). \source docs/json.md
 struct SaveMetrics {
   std::uint64_t step = 0;
   std::uint64_t bytes = 0;

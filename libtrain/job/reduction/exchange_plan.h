@@ -5,8 +5,8 @@
 // Ranks are divided into groups of consecutive ranks (rank_groups.h). The elements of the stage are divided among the
 // holders of a group: the elements that a holder adds up are its row. Gradients are summed in three phases:
 // 1. All-to-all in each group: every rank sends its sums of each holder's row to that holder, slice by slice and to all
-// holders at once. If its micro-batches form several nodes of the canonical tree (tree.h), it sends one copy for each
-// node. A holder adds the copies up to the one node that its group sums.
+// holders at once. If a rank's micro-batches form several nodes of the canonical tree (tree.h), the rank sends one sum
+// for each tree node. A holder adds what it receives up to the one tree node that its group sums.
 // 2. Butterfly between the groups: in step s a holder swaps with the holder at the same place in the group whose number
 // is its own group's XOR 2^s. Holders swap a half, then a quarter, then an eighth of their elements, so most bytes go
 // between neighbouring groups. Each step adds the two halves of a tree node, so the result is the sum of the tree.
@@ -90,8 +90,8 @@ ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, 
 std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain);
 
 /// The number of consecutive data-parallel ranks in a domain. Ranks of a domain exchange gradients after each
-/// micro-batch; domains exchange their sums at the end of the step. A domain is all ranks, the ranks of a node, or a
-/// single rank.
+/// micro-batch; domains exchange their sums at the end of the step. A domain is all ranks, the ranks of a machine
+/// (node), or a single rank.
 std::uint32_t domain_size(const recipe::RunPlan& plan);
 /// Whether gradients are exchanged after each micro-batch. False for one rank.
 bool exchanges_per_micro_batch(const recipe::RunPlan& plan);

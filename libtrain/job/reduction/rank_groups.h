@@ -1,13 +1,13 @@
 #pragma once
 // Divides the ranks of an exchange into groups of neighbours; the number of groups is a power of two. Within a group
-// each rank sends to each other rank; between groups ranks swap in a butterfly. So in a large job no rank communicates
-// with all others. Pure.
+// each rank sends to each other rank; between groups ranks swap in a butterfly. In a large job no rank therefore
+// communicates with all others. Pure.
 //
 // Each group sums one node of the canonical tree. All groups have the same number of holders, among which the elements
 // are divided. If the number of ranks is a multiple of the number of groups, dp_block() gives each rank micro-batches
 // of one group, and all ranks are holders. Otherwise some groups have one additional rank, which is not a holder: it
 // sends its sums to the holders, and gets the elements that it owns from one of them. A rank whose micro-batches belong
-// to two nodes sends to both groups.
+// to the tree nodes of two groups sends to both groups.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -34,9 +34,9 @@ struct RankGroups {
   std::optional<std::uint32_t> extra(std::uint32_t group) const;
   /// The place of the holder that sums for the extra rank `extra`.
   std::uint32_t place_for(std::uint32_t extra) const;
-  /// The node that a group sums, of the tree over `count`.
+  /// The tree node that a group sums, in the tree over `count` micro-batches.
   Node node(std::uint32_t count, std::uint32_t group) const { return dp_block(count, groups, group); }
-  /// Which group sums `node`, a node inside one of the groups' nodes.
+  /// The group that sums the tree node `node`, which lies inside the tree node of one group.
   std::uint32_t group_of(std::uint32_t count, Node node) const;
   /// By group: the elements that the butterfly leaves with the holder at `place`.
   std::vector<SegmentRow> rows(const std::vector<SegmentRow>& owners, std::uint32_t place) const;

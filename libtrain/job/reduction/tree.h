@@ -1,7 +1,7 @@
 #pragma once
 // The canonical sum of gradients: a fixed binary tree over the global micro-batch index 0..M-1, by recursive bisection.
-// The sum of node [lo, hi) is that of [lo, mid) plus that of [mid, hi), with mid = lo + floor((hi - lo) / 2). So its
-// bits do not depend on the number of ranks. Pure: no tensors.
+// The sum of node [lo, hi) is that of [lo, mid) plus that of [mid, hi), with mid = lo + floor((hi - lo) / 2). This
+// fixes the order of additions, so the bits of the sum do not depend on the number of ranks. Pure: no tensors.
 #include <cstdint>
 #include <vector>
 

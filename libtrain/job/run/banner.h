@@ -36,7 +36,7 @@ std::string exchange_cost(const recipe::RunPlan& plan);
 /// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".
 std::string model_files_line(const std::vector<ckpt::ModelFile>& files);
 
-/// The equivalence class as text, as checkpoints keep it: equal text means equal bits on every layout.
+/// The run's class (glossary) as text, as checkpoints keep it: equal text means equal bits on every layout.
 std::string class_line(const recipe::RunPlan& plan, const ckpt::Settings& environment);
 
 }  // namespace titan::train

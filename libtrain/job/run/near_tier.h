@@ -38,7 +38,7 @@ class NearTier {
   };
   /// `fs` must outlive this object.
   NearTier(ckpt::Fs& fs, Options options);
-  /// Abandons the copy in progress; the run's next start makes it.
+  /// Abandons the copy in progress; the run's next start copies that step again.
   ~NearTier();
   NearTier(const NearTier&) = delete;
   NearTier& operator=(const NearTier&) = delete;

@@ -29,7 +29,8 @@ class PublishHook {
                           ///< variables of a rank (RANK, ...)
     std::string output;   ///< file that its output is appended to
     double limit_s = 0;   ///< a command that takes longer is killed
-    /// Called by the thread right before a command. The command runs only if the result is ok: its step still exists.
+    /// Called by the thread right before a command. The command runs only if the result is ok, which means that the
+    /// step still exists.
     std::function<ckpt::Status(const Publish&)> still_there;
     std::function<void(const std::string&)> problem;  ///< called by the thread with an error
     std::function<void(const std::string&)> say;      ///< gets a message about each skipped step; called by published()

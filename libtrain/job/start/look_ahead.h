@@ -22,7 +22,7 @@ struct Outlook {
   TokenScan scan;
 };
 
-/// \pre the settings of `preview` are not refused, and it is not complete
+/// \pre the settings of `preview` are not refused, and its run is not complete
 Outlook look_ahead(ckpt::Fs& fs, const StartPreview& preview);
 
 }  // namespace titan::train

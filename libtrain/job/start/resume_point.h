@@ -76,10 +76,11 @@ struct StartDecision {
   bool durable = true;         ///< the step is in the run folder; otherwise it must still be copied there
 };
 
-/// Decides, excluding `damaged` steps (found corrupt while loading). \error kInvalid (`never` although checkpoints
-/// exist; an unknown word after --resume), kNotFound (the path or step does not exist; `required` and no checkpoint),
-/// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step exists where the run will
-/// save one), kCorrupt (steps exist, none is valid), kMediaError (a step that must be checked cannot be read).
+/// Decides where the start begins, excluding `damaged` steps (found corrupt while loading). \error kInvalid (`never`
+/// although checkpoints exist; an unknown word after --resume), kNotFound (the path or step does not exist; `required`
+/// and no checkpoint), kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step
+/// exists where the run will save one), kCorrupt (steps exist, none is valid), kMediaError (a step that must be checked
+/// cannot be read).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request,
                                          const std::set<std::uint64_t>& damaged);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The number of compute threads of a rank. It is chosen before the rank's libraries read it, and so before ranks can
-// communicate.
+// The number of compute threads of a rank. The rank's libraries read it when they are loaded, so it is chosen before
+// ranks can communicate.
 #include <optional>
 #include <string>
 
@@ -24,7 +24,7 @@ std::optional<int> stored_threads(const ckpt::Settings& environment);
 
 /// job.threads_per_rank if set, else `stored`, else a rank's part of the cores.
 int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks, CoreShare share);
-/// The same for a start that resumes a checkpoint with `state`; null: it resumes none.
+/// The same for a start that resumes a checkpoint with `state`; null: the start resumes none.
 int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state, int local_ranks, CoreShare share);
 
 /// A warning if the user has set OMP_NUM_THREADS to another value than `threads`; else "".

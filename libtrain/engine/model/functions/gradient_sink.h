@@ -17,7 +17,7 @@ struct WeightProduct {
   at::Tensor multiply() const { return weight_product(gemm, grad, x); }
 };
 
-/// Gets one product for each weight in each backward. It may multiply at once or later, with the same bits. Its
+/// Gets one product for each weight in each backward. The sink may multiply at once or later, with the same bits. Its
 /// functions are called in the thread that runs the backward.
 class GradientSink {
  public:

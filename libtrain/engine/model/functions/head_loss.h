@@ -18,9 +18,9 @@ struct HeadLoss {
 };
 
 /// The cross-entropy of each token in fp32, from logits x w^T, and the gradients of `scale` times the sum of the
-/// losses. x is [B,T,D] in the compute dtype, weight [V,D], targets int64 [B,T]; some may be kNoTarget. Only the logits
-/// of `chunk` tokens are in memory at a time; 0: of all tokens. `chunk` is part of a run's class (glossary): the shapes
-/// of the products, and so their bits, depend on it.
+/// losses. x is [B,T,D] in the compute dtype, weight [V,D], targets int64 [B,T]; some targets may be kNoTarget. Only
+/// the logits of `chunk` tokens are in memory at a time; 0: of all tokens. `chunk` is part of a run's class (glossary):
+/// the shapes of the products, and so their bits, depend on it.
 HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::Tensor& targets_BT, double scale,
                    Gemm gemm, std::int64_t chunk = 0);
 

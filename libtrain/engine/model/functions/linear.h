@@ -21,7 +21,7 @@ struct LinearWeight {
   at::Tensor bias = {};
 };
 
-/// x w^T + bias, [.., N]. With a sink, the backward passes it the operands of the weight's gradient.
+/// x w^T + bias, [.., N]. If `use` has a sink, the backward passes the operands of the weight's gradient to the sink.
 at::Tensor linear(const at::Tensor& x, const LinearWeight& weight, const ProductUse& use);
 
 }  // namespace titan::train

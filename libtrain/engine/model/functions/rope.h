@@ -1,6 +1,6 @@
 #pragma once
 // Rotary position embedding (RoPE) as one autograd function. Its backward rotates by the opposite angles, so x need not
-// be saved. recipe/model/rope_frequencies.h computes the angles.
+// be saved. rope_table() (blocks.h) makes the table, from the frequencies of recipe/model/rope_frequencies.h.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {
