@@ -22,13 +22,14 @@ struct TokenRange {
 class DataWriter {
  public:
   /// `token_bytes`: 2 or 4. `shard_bytes`: size of a shard's token file, which the last document of the shard may
-  /// exceed. `answers`: only some tokens are trained on, so each shard also gets a file with their ranges.
+  /// exceed. `answers`: only some tokens are trained on, so each shard also gets a file with the ranges of these
+  /// tokens.
   DataWriter(ckpt::Fs& fs, std::string folder, std::uint32_t token_bytes, std::uint64_t shard_bytes,
              bool answers = false);
   ~DataWriter();
 
-  /// Appends a document. `answers`: its ranges that are trained on, ascending; empty unless the writer was constructed
-  /// with `answers`. \error the file system's error
+  /// Appends a document. `answers`: the document's ranges that are trained on, ascending; empty unless the writer was
+  /// constructed with `answers`. \error the file system's error
   ckpt::Status add(std::span<const std::uint32_t> document, std::span<const TokenRange> answers = {});
   /// Flushes all files to disk (fsync). Returns the list of shards and the counts of tokens and documents; the caller
   /// sets the members about texts and tokenizer. \error the file system's error

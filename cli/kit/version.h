@@ -5,7 +5,7 @@
 namespace titan::cli {
 
 std::string version();   ///< "0.1.0"
-std::string git_hash();  ///< commit of the built tree; "-dirty" follows if the tree had changes; "unknown": no repository
+std::string git_hash();  ///< commit of the built tree, and "-dirty" if the tree had changes; "unknown": no repository
 /// "<program> 0.1.0 (0123456789ab)"
 std::string version_line(const std::string& program);
 /// The lines of `--version` after the first: checkpoint format versions, and versions of the linked libraries.

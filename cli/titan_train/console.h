@@ -23,8 +23,8 @@ class Console : public train::RunWatcher {
 
 /// A console whose step lines are those of torchtitan, byte for byte.
 std::unique_ptr<Console> make_line_console(const recipe::Config& config, ColorChoice color);
-/// A console whose lines fit the width of the terminal on stdout. If stderr is a terminal too, it shows the log there
-/// and, unless colour is off, a progress bar that is erased at the end.
+/// A console whose lines fit the width of the terminal on stdout. If stderr is a terminal too, the console shows the
+/// log there and, unless colour is off, a progress bar that is erased at the end.
 std::unique_ptr<Console> make_terminal_console(const recipe::Config& config, ColorChoice color);
 
 /// make_terminal_console() if stdout is a terminal, else make_line_console().

@@ -23,7 +23,8 @@ ckpt::Result<Answer> run_plan(const Request& request);
 void note_early_stops();
 
 /// Decides how stop signals are handled from now on, including one that was recorded earlier. A rank continues to
-/// record them, and stops with a message when it polls for them. Every other process ends at once with a message.
+/// record stop signals, and stops with a message when it polls for them. Every other process ends at once with a
+/// message.
 void answer_early_stops(const Command& command);
 
 }  // namespace titan::cli

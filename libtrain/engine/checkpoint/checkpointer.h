@@ -41,8 +41,8 @@ class Checkpointer {
   /// `checkpoint_dir` is `<dump_folder>/<folder>`; references must outlive the checkpointer.
   Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir);
 
-  /// Writes `snapshot` with the optimizer's tensors and publishes it. Collective. On failure nothing is published, and
-  /// at most one leftover remains. `on_begin` runs on rank 0 once the temporary folder exists.
+  /// Writes `snapshot` with the optimizer's tensors and publishes the checkpoint. Collective. On failure nothing is
+  /// published, and at most one leftover remains. `on_begin` runs on rank 0 once the temporary folder exists.
   ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                 const std::function<void(const std::string& tmp)>& on_begin);
 
@@ -55,9 +55,9 @@ class Checkpointer {
   void abandon(const std::string& tmp) { ckpt::abandon_save(fs_, tmp); }
 
   /// Reads the leaves that this rank owns and checks their digests: leaves of the parameters and, with `moments`, of
-  /// Adam's moments and the EMA. The other ranks of the stage read the rest. The caller must make all ranks agree on
-  /// the outcome. \error kIncompatible if the checkpoint is of another model; the reader's errors; kInterrupted,
-  /// kTerminated (by `stop`). After an error the tensors may be partly loaded
+  /// Adam's moments and the EMA. The other ranks of the stage read the other leaves. The caller must make all ranks
+  /// agree on the outcome. \error kIncompatible if the checkpoint is of another model; the reader's errors;
+  /// kInterrupted, kTerminated (by `stop`). After an error the tensors may be partly loaded
   static ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
                            bool moments, const ckpt::CancelToken& stop = {});
 

@@ -31,8 +31,8 @@ class GradientExchange : public StepExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  /// Announces to each group of ranks its transfers, so that it can connect (Fabric::expect). Collective. Call it
-  /// before all other functions, once all ranks have created their exchange. \error CommError
+  /// Announces to each group of ranks its transfers, so that the group can connect (Fabric::expect). Collective. Call
+  /// it before all other functions, once all ranks have created their exchange. \error CommError
   void connect();
 
   bool per_micro_batch() const override { return !sums_->whole(); }
@@ -42,8 +42,8 @@ class GradientExchange : public StepExchange {
   /// its sums are complete. Does nothing if there is a single part.
   void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
 
-  /// Sums the gradients of the step over the data-parallel ranks and returns those that this rank owns, one per piece.
-  /// Collective.
+  /// Sums the gradients of the step over the data-parallel ranks and returns the sums that this rank owns, one per
+  /// piece. Collective.
   ///
   /// `sums` has one TreeSum per entry of stages.parameters(). Each must be complete, or already taken by collect() or
   /// begin(). If a tied head is on another rank than its embedding, the head's sums are sent to the embedding's rank of

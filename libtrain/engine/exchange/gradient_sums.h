@@ -20,7 +20,7 @@ class GradientSums {
   /// Takes the gradients of this rank's `local`-th micro-batch of a stage out of the stage's `sums` and exchanges them;
   /// does nothing if sums are late. `sums` is empty if the rank has fewer micro-batches. Collective.
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// Starts to exchange the parts that are ready (see GradientExchange::begin). `sums` are those of all stages.
+  /// Starts to exchange the parts that are ready (see GradientExchange::begin). `sums` are the sums of all stages.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
   /// Completes the step's sums and returns them by slot (exchange_setup.h). If this rank has the embedding of a tied
   /// head, the head's sums come last. Collective.

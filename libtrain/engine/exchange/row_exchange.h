@@ -53,7 +53,8 @@ class RowExchange {
   template <typename Use>
   void swap_rows(Fabric& group, const ExchangePlan& plan, const Swap& swap, bool sums, std::uint64_t tag,
                  const Slots& slots, at::ScalarType type, const Use& use) const;
-  /// Calls fill(in) to write what is sent, exchanges it, and returns what was received. Both are in the buffers.
+  /// Calls fill(in) to write what is sent, exchanges it, and returns what was received. The sent and the received
+  /// elements are in the buffers.
   template <typename Fill>
   at::Tensor exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Splits& out_splits,
                             const Splits& in_splits, at::ScalarType type, const Fill& fill) const;

@@ -47,8 +47,8 @@ struct StageParameter {
   at::Tensor master;
   at::Tensor compute;
   /// Whether this is a tied head: the head's use of the embedding's weight. Its gradients are summed apart from the
-  /// embedding's, on every layout. On the embedding's stage it shares `master` with the embedding; on another stage it
-  /// holds a received copy of the weight. No rank owns or saves it.
+  /// embedding's, on every layout. On the embedding's stage the tied head shares `master` with the embedding; on
+  /// another stage it holds a received copy of the weight. No rank owns or saves a tied head.
   bool tied_head = false;
 };
 
@@ -78,7 +78,8 @@ class Stage {
   /// The number of segments.
   std::size_t segments() const { return segments_.size(); }
   /// Computes one segment. `input`: tokens int64 [B,T] for the embedding, else hidden [B,T,D] in the compute dtype.
-  /// Returns hidden [B,T,D]. If `sink` is given, the backward passes it the weight gradients of linear layers.
+  /// Returns hidden [B,T,D]. If `sink` is given, the backward passes it the operands of the linear layers' weight
+  /// gradients.
   at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink,
                  const Documents& documents = {}) const {
     return run_with(segment, input, {gemm_, sink}, documents);

@@ -18,9 +18,9 @@ class Tensor;
 
 namespace titan::train {
 
-/// A transfer in progress. Keep it and its tensors alive until wait() returns. Until then the values of a received
-/// tensor are undefined, and a sent tensor must not change. On the CPU wait() returns when the transfer is done. On a
-/// GPU it orders the device's later work after the transfer and returns at once.
+/// A transfer in progress. Keep the Transfer and its tensors alive until wait() returns. Until then the values of a
+/// received tensor are undefined, and a sent tensor must not change. On the CPU wait() returns when the transfer is
+/// done. On a GPU it orders the device's later work after the transfer and returns at once.
 class Transfer {
  public:
   virtual ~Transfer() = default;
@@ -39,7 +39,7 @@ class Fabric {
   virtual void expect(const ExchangePeers&) {}
   /// Sends in_splits[r] elements of `in` to rank r, and receives out_splits[r] elements from it into `out`. Both
   /// tensors are 1-D, with the elements of all ranks in rank order. Orders later work of the device after the transfer,
-  /// as Transfer::wait(). Both tensors may be freed when it returns.
+  /// as Transfer::wait(). Both tensors may be freed when the call returns.
   virtual void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                           const std::vector<std::int64_t>& in_splits) = 0;
   /// As all_to_all(), among a few ranks (ExchangePeers::few): ranks that exchange no elements with each other do not

@@ -74,9 +74,10 @@ class Executor {
   StepOutput run_step(const BatchSource& batches, std::uint64_t tokens);
 
   /// The losses of `count` validation batches of shape [rows, seq_len], which are divided among the data-parallel
-  /// ranks. Entry i is the sum over the first valid_rows(i) rows of batch i. It is 0 if another rank computes it:
-  /// another data-parallel rank, or the last stage. All ranks call goes_on() equally often, before batches, and it must
-  /// return the same on all ranks. Once it returns false, the result is nullopt. \error CommError if a peer is lost
+  /// ranks. Entry i is the sum over the first valid_rows(i) rows of batch i. The entry is 0 if another rank computes
+  /// it: another data-parallel rank, or the last stage. All ranks call goes_on() equally often, before batches, and it
+  /// must return the same on all ranks. Once it returns false, the result is nullopt. \error CommError if a peer is
+  /// lost
   std::optional<std::vector<double>> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
                                                  std::int64_t seq_len,
                                                  const std::function<std::int64_t(std::uint32_t)>& valid_rows,

@@ -2,7 +2,7 @@
 // Everything that one rank of a run holds from its start to its end.
 //
 // The near folder (checkpoint.near) is a fast folder in which saves are written first. A thread copies each step from
-// it to the run folder. A step is durable when it is in the run folder.
+// the near folder to the run folder. A step is durable when it is in the run folder.
 #include <chrono>
 #include <functional>
 #include <memory>

@@ -1,8 +1,8 @@
 #pragma once
 // The saves of a run: synchronous between two steps, or in the background while training continues.
 //
-// With checkpoint.near, a save goes to the near folder first and is copied to the run folder later. It is durable when
-// it is in the run folder.
+// With checkpoint.near, a save goes to the near folder first and is copied to the run folder later. A save is durable
+// when it is in the run folder.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -59,9 +59,9 @@ class Saves {
   bool over_here() const { return background_ && background_->busy() && background_->done(); }
   /// Call it when the background save is done on every rank. \error as now()
   void over_everywhere();
-  /// Call it before weights and moments change. Returns when a background save no longer needs their old values. During
-  /// a save it is collective: all ranks wait for the slowest, with the timeout of checkpoint I/O. (Otherwise they would
-  /// wait for it in the next transfer, with the timeout of a step.)
+  /// Call it before weights and moments change. Returns when a background save no longer needs the old values. During a
+  /// save the call is collective: all ranks wait for the slowest rank, with the timeout of checkpoint I/O. (Otherwise
+  /// the ranks would wait for the slowest in the next transfer, with the timeout of a step.)
   void before_update();
   /// Waits for a background save. Collective. \error as now()
   void wait() { (void)finish(); }
@@ -112,7 +112,7 @@ class Saves {
   /// Rank 0: reports the steps that were copied to the run folder since the last call.
   void tell_copied();
   /// Rank 0: whether the save of `snap` goes to the near folder, which must have room for it. Waits up to `patience`
-  /// for earlier steps to be copied, and gives up those whose copies are late.
+  /// for earlier steps to be copied, and gives up steps whose copies are late.
   bool goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds patience);
   /// Waits until the run folder has all steps that were saved in the near folder. Collective; returns the same on all
   /// ranks.

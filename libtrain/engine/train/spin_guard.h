@@ -12,9 +12,9 @@ namespace titan::train {
 /// Waiting threads of libgomp (GCC's OpenMP) spin for milliseconds before they sleep. That is the fastest way to wait
 /// if each thread has its own core (sleeping costs tens of percent in small models), and by far the slowest if cores
 /// are shared; docs/performance.md has figures. The guard measures how long threads are runnable without a core. At the
-/// start it makes waiting threads sleep at once; it lets them spin if cores turn out to be free. To make them sleep,
-/// the guard creates idle OpenMP threads: in a process with more threads than cores, libgomp hardly spins (its manual,
-/// GOMP_SPINCOUNT). Results do not change.
+/// start the guard makes waiting threads sleep at once; it lets them spin if cores turn out to be free. To make them
+/// sleep, the guard creates idle OpenMP threads: in a process with more threads than cores, libgomp hardly spins (its
+/// manual, GOMP_SPINCOUNT). Results do not change.
 class SpinGuard {
  public:
   SpinGuard();

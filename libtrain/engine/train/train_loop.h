@@ -20,9 +20,9 @@
 namespace titan::train {
 
 /// Loads the weights of the checkpoint at `path` into a run in progress; with `moments` also Adam's moments, which are
-/// otherwise set to zero. Rank 0 compares the checkpoint's id with `id`. The other ranks use its manifest, and check
-/// leaves by the manifest's digests. Collective. \error StatusError on all ranks: kIncompatible if another checkpoint
-/// is at `path`; read errors; that a rank was asked to stop. The weights are in no consistent state then
+/// otherwise set to zero. Rank 0 compares the checkpoint's id with `id`. The other ranks use rank 0's manifest, and
+/// check leaves by the manifest's digests. Collective. \error StatusError on all ranks: kIncompatible if another
+/// checkpoint is at `path`; read errors; that a rank was asked to stop. The weights are in no consistent state then
 void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments);
 
 /// Runs the steps of a run. Every rank has a TrainLoop, and all make the same decisions.

@@ -17,8 +17,8 @@ inline constexpr std::size_t kLargestMessage = std::size_t{2} << 20;
 /// The number of consecutive ranks in a group, for `size` ranks in total. The first rank of a group is its leader.
 int gather_width(int size);
 
-/// Calls `take` on rank 0 with every rank's `mine`, in rank order, as it arrives; collective. The bytes are valid only
-/// during the call of `take`.
+/// Calls `take` on rank 0 with every rank's `mine`, in rank order, while the bytes arrive; collective. The bytes are
+/// valid only during the call of `take`.
 void gather_to_root(Control& all, std::string_view mine,
                     const std::function<void(int rank, std::string_view bytes)>& take);
 

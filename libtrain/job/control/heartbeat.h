@@ -1,6 +1,7 @@
 #pragma once
 // Finds out which ranks are alive. Twice a second every rank writes a counter, its beat, into the rendezvous store and
-// reads the beats of some other ranks. For the other ranks it relies on the reports of the ranks that read their beats.
+// reads the beats of some other ranks. For the remaining ranks it relies on the reports of the ranks that read their
+// beats.
 #include <chrono>
 #include <functional>
 #include <memory>

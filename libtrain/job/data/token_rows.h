@@ -51,7 +51,7 @@ class TokenRows {
   bool is_signed_ = false, by_default_ = false;
 };
 
-/// Checks that a text does not begin with a byte order mark (BOM). \error kInvalid: it does
+/// Checks that a text does not begin with a byte order mark (BOM). \error kInvalid: it begins with one
 ckpt::Status check_no_mark(const std::string& path, std::string_view text);
 
 }  // namespace titan::train

@@ -43,9 +43,9 @@ std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
-/// Memory of pipeline rank `pp_rank`, for the data-parallel rank that needs most. `row` has the actions in a step of
-/// the data-parallel rank with the most micro-batches; it is empty if the step is too long to be simulated.
-/// `in_flight`: the most pairs of stage and micro-batch between forward and backward.
+/// Memory of pipeline rank `pp_rank`, for the data-parallel rank that needs most. `row` has this pipeline rank's
+/// actions in a step, for the data-parallel rank with the most micro-batches; it is empty if the step is too long to be
+/// simulated. `in_flight`: the most pairs of stage and micro-batch between forward and backward.
 RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
                        std::uint32_t in_flight);
 /// As above, for a given ownership of the plan, which takes long to compute for thousands of ranks.

@@ -14,8 +14,8 @@ struct CoreShare {
   int cores = 1;
   bool each = false;  ///< true: each rank has `cores` cores of its own; false: the ranks share them
 };
-/// The cores of `local_ranks` ranks. This process is one of them, or starts them. Ranks that a batch system has bound
-/// one by one have another affinity than their parent.
+/// The cores of `local_ranks` ranks. This process is one of these ranks, or starts them. Ranks that a batch system has
+/// bound one by one have another affinity than their parent.
 CoreShare core_share(int local_ranks);
 
 /// The whole cores of a quota in cgroup v2's cpu.max ("max 100000", "150000 100000"); nullopt if there is no quota.

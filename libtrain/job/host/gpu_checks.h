@@ -28,8 +28,8 @@ struct GpuFacts {
 /// Whether there is a driver that is new enough for LibTorch. A driver supports every runtime of its own major version.
 bool driver_serves(const GpuFacts& facts);
 
-/// Whether `local_ranks` ranks can each have a GPU of this host. \error kInvalid: no driver, one that is too old, no
-/// GPU, too few of them, GPUs of several models, or one that is too old for this trainer's attention
+/// Whether `local_ranks` ranks can each have a GPU of this host. \error kInvalid: no driver, a driver that is too old,
+/// no GPU, too few GPUs, GPUs of several models, or a GPU that is too old for this trainer's attention
 ckpt::Status check_gpus(const GpuFacts& facts, int local_ranks);
 
 /// Checks that the module was built for this program. `torch`: the program's LibTorch version. \error kInvalid

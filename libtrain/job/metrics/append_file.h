@@ -24,8 +24,8 @@ class AppendFile {
 
   /// Appends all of `record`, or nothing.
   ckpt::Status append(std::string_view record);
-  /// Makes the appended records durable. After a failure the next call writes them again, since the kernel reports a
-  /// failure only once: the next sync would succeed although the bytes are lost.
+  /// Makes the appended records durable. After a failure the next call writes the records again, since the kernel
+  /// reports a failure only once: the next sync would succeed although the bytes are lost.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();

@@ -12,7 +12,7 @@
 
 namespace titan::train {
 
-/// Jobs run in the order in which they were added. Each is repeated until the store accepts it. Thread-safe.
+/// Jobs run in the order in which they were added. Each job is repeated until the store accepts it. Thread-safe.
 class BackgroundWriter {
  public:
   using Job = std::function<ckpt::Status()>;

@@ -1,5 +1,6 @@
 #pragma once
-// TensorBoard scalars for a step, a validation and a save, under torchtitan's names where it has them. Pure.
+// TensorBoard scalars for a step, a validation and a save, under the names that torchtitan uses, where it has the same
+// scalar. Pure.
 #include <vector>
 
 #include "libtrain/job/metrics/event_record.h"

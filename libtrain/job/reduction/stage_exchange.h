@@ -21,8 +21,8 @@ struct StageExchange {
     ExchangePlan sums;                 ///< at the end of the step, by slot; empty if gradients are exchanged in turns
     std::vector<Sharing> sharings;
   };
-  /// The exchange "in turns" of one part of a stage: after each micro-batch, the ranks of a domain exchange its
-  /// gradients. All elements have one width.
+  /// The exchange "in turns" of one part of a stage: after each micro-batch, the ranks of a domain exchange the
+  /// gradients of this part. All elements have one width.
   struct Turns {
     std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
     std::int64_t width = 4;            ///< bytes of a gradient element, in memory and in transit
@@ -64,8 +64,9 @@ Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
 /// are alike.
 Traffic busiest_traffic(const recipe::RunPlan& plan);
 
-/// The transfers of a rank among all ranks of its stage, among those of its domain, and among those with its place in
-/// the other domains. `nodes`: the last two exist (has_node_groups()).
+/// The transfers of a rank among all ranks of its stage (`stage`), among the ranks of its domain (`node`), and among
+/// the ranks at its place in the other domains (`between_nodes`). The parameter `nodes`: whether the groups `node` and
+/// `between_nodes` exist (has_node_groups()).
 struct GroupPeers {
   ExchangePeers stage, node, between_nodes;
 };

@@ -42,9 +42,9 @@ struct ReplayPlan {
   recipe::RunRecord published;          ///< what the run recorded for steps A + 1 to B
 };
 
-/// Reads the run; writes nothing. A segment's configuration is that of the oldest step after its beginning. \error
-/// kNotFound: no run; no full step at A, or before a start that changed a setting that shapes the loss curve; no step
-/// after A; no records of these steps. Errors of reading them
+/// Reads the run; writes nothing. A segment's configuration is that of the oldest step after the segment's beginning.
+/// \error kNotFound: no run; no full step at A, or before a start that changed a setting that shapes the loss curve; no
+/// step after A; no records of these steps; else the error of reading the run
 ckpt::Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const ReplayLayout& layout);
 
 /// The rows as a TOML file.

@@ -33,7 +33,7 @@ class NearTier {
     std::set<std::uint64_t> damaged;                       ///< steps of the run folder; see CommitOptions
     std::function<ckpt::Status()> still_ours;              ///< see CommitOptions
     std::function<void(const std::string& line)> problem;  ///< called by any thread
-    /// The pause after a failed copy. It doubles with each further failure, up to `longest_pause`.
+    /// The pause after a failed copy. The pause doubles with each further failure, up to `longest_pause`.
     std::chrono::milliseconds first_pause{1'000}, longest_pause{60'000};
   };
   /// `fs` must outlive this object.
@@ -55,8 +55,8 @@ class NearTier {
   /// Waits until at most `most` steps are not durable. \error kFailed: not within `limit`; the error of a copy: copies
   /// have failed for `patience`
   ckpt::Status wait(std::size_t most, std::chrono::milliseconds limit, std::chrono::milliseconds patience);
-  /// Removes all steps from the near folder that are also in the run folder. Without this call the newest of them is
-  /// kept.
+  /// Removes all steps from the near folder that are also in the run folder. Without this call the newest of these
+  /// steps is kept.
   void make_room();
   /// Removes queued steps from the near folder without copying them, except one: the step that is being copied, else
   /// the newest. Returns the removed steps, oldest first.

@@ -22,9 +22,9 @@ enum class ActionKind : std::uint8_t {
   kRecvBackward,
 };
 
-/// One cell: `stage` acts on `micro_batch` (its number among those of the data-parallel rank, from 0). kSendForward of
-/// stage s pairs with kRecvForward of stage s+1 (an activation), kSendBackward of stage s with kRecvBackward of stage
-/// s-1 (the gradient of an activation).
+/// One cell: `stage` acts on `micro_batch` (its number among the micro-batches of the data-parallel rank, from 0).
+/// kSendForward of stage s pairs with kRecvForward of stage s+1 (an activation), kSendBackward of stage s with
+/// kRecvBackward of stage s-1 (the gradient of an activation).
 struct Action {
   ActionKind kind = ActionKind::kForward;
   std::uint32_t stage = 0;

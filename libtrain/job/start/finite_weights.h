@@ -14,7 +14,7 @@ ckpt::Status read_matched(const ckpt::WeightSource& source, const WeightMatch::P
 /// or is beyond the range of float32.
 ckpt::Status not_finite(const ckpt::WeightSource& source, std::size_t weight, std::uint64_t element, double value);
 /// Reads what `match` loads, a few MiB at a time. \error kIncompatible: not_finite() of the first element that is not
-/// finite; as WeightSource::read
+/// finite or beyond the range of float32; as WeightSource::read
 ckpt::Status check_finite(const ckpt::WeightSource& source, const WeightMatch& match);
 /// Size of everything that `match` loads, in bytes.
 std::uint64_t bytes_of(const ckpt::WeightSource& source, const WeightMatch& match);

@@ -26,7 +26,7 @@ struct WeightMatch {
 
 /// Matches all weights and parameters. `head_dim`: the model's. \error kIncompatible (lists all of them): a weight or a
 /// parameter that no rule covers, two weights for one parameter, another shape, an integer type, a query or key
-/// projection whose name shows that its rows are in halves order, while the rules do not give `rows`
+/// projection whose name leaves the order of rows open, while the rules do not give `rows`
 ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
                                         const std::vector<ckpt::ParameterMeta>& parameters,
                                         const recipe::NameRules& rules, std::uint64_t head_dim = 0);

@@ -15,8 +15,8 @@ namespace titan::train {
 std::string components_missing(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude);
 
 /// A step in both folders counts as the run folder's; it is read from the near folder if the near step has the same id
-/// and all members. Two kinds of near step are ignored: those deleted from the run folder, and those from before a
-/// start that ran without `checkpoint.near` and saved in the run folder.
+/// and all members. Two kinds of near step are ignored: steps that were deleted from the run folder, and steps from
+/// before a start that ran without `checkpoint.near` and saved in the run folder.
 class OwnSteps {
  public:
   /// `scan`: the steps in the run folder, by name only. `request` and `damaged` must outlive the object. \error

@@ -71,9 +71,9 @@ struct Start {
 };
 
 /// Opens the checkpoint of `start.decision` with the manifest of the decision, which is moved out of it. Sets the
-/// source, the model keys that it determines, and the stored state of the run. `json`: texts of JSON components that
-/// are known already. \error as CheckpointReader and WeightSource; kIncompatible: neither configuration nor checkpoint
-/// has a key of the model
+/// source, the model keys that the checkpoint determines, and the stored state of the run. `json`: texts of JSON
+/// components that are known already. \error as CheckpointReader and WeightSource; kIncompatible: neither configuration
+/// nor checkpoint has a key of the model
 Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::map<std::string, std::string> json = {});
 
 /// The rest of an opened start: plans, opens the dataset, and continues the stored run or begins a new one. Reads no

@@ -18,7 +18,7 @@ struct StartMessage {
 };
 
 std::string encode_start(const StartMessage& word);
-/// \error kFailed (damaged in transit); throws std::runtime_error if it is incomplete
+/// \error kFailed (damaged in transit); throws std::runtime_error if the message is incomplete
 ckpt::Result<StartMessage> decode_start(std::string_view bytes);
 
 /// The texts of the JSON components that `reader` has. \error kCorrupt, kFailed
