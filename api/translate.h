@@ -11,7 +11,7 @@
 
 namespace titan {
 
-/// `status` as the public type. Its path is that of `status`, or `path` if `status` names no checkpoint.
+/// `status` as the public type. The result's path is that of `status`, or `path` if `status` names no checkpoint.
 Status translated(const ckpt::Status& status, const std::string& path);
 DType translated(ckpt::DType dtype);
 ckpt::DType translated(DType dtype);

@@ -1,6 +1,6 @@
 #pragma once
-// Cooperative cancellation. A long operation polls a token between leaves and between files. After a stop request it
-// returns an error, and destructors remove what it had created, as after any other error.
+// Cooperative cancellation. A long operation polls a token between leaves and between files. After a stop request the
+// operation returns an error, and destructors remove what the operation had created, as after any other error.
 #include <atomic>
 
 #include "ckpt/base/status.h"

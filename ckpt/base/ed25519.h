@@ -36,7 +36,7 @@ class SigningKey {
 /// Reads the PEM text that `openssl pkey -pubout` writes; `what` names the file in errors. \error kInvalid
 Result<PublicKey> public_key_of_pem(const std::string& what, std::string_view pem);
 
-/// Whether `signature` is the signature of `message` by the private key of `key`.
+/// Whether `signature` is the signature of `message` by the private key that belongs to `key`.
 bool signature_holds(const PublicKey& key, std::string_view message, const Signature& signature);
 
 }  // namespace titan::ckpt

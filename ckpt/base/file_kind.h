@@ -48,7 +48,7 @@ enum class FileKind {
 /// One way to recognise a kind: by bytes at an offset, or by the end of the name.
 struct FileSignature {
   FileKind kind;
-  const char* what;              ///< name with its article: "a zip archive"
+  const char* what;              ///< the kind's name with its article: "a zip archive"
   std::string_view magic;        ///< bytes expected at offset `at`; empty: recognised by the name alone
   std::size_t at = 0;            ///< offset from the beginning of the file
   std::string_view extension{};  ///< in lower case; empty: recognised by the bytes alone
@@ -66,7 +66,8 @@ FileKind file_kind(std::string_view beginning);
 FileKind file_kind_by_name(std::string_view name);
 /// "a zip archive"; "" for kUnknown.
 const char* kind_text(FileKind kind);
-/// True if no text file begins with the signature of this kind, so such a file cannot be meant as training text.
+/// True if no text file begins with the signature of this kind, so a file of this kind cannot be meant as training
+/// text.
 bool is_binary(FileKind kind);
 
 }  // namespace titan::ckpt

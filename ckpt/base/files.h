@@ -27,7 +27,7 @@ Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte
 Status finish_member(File& file);
 /// Creates a member of a checkpoint with `data`: as write_new_file(), and read-only.
 Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);
-/// Creates `path` and every missing parent, syncing each parent that got a new name.
+/// Creates `path` and every missing parent, and syncs each folder in which a name was created.
 Status make_dirs(Fs& fs, const std::string& path);
 /// Removes `path` with everything below it; ok if `path` does not exist. Checks `cancel` before each removal, and
 /// removes nothing more after a stop. \error kFailed, kInterrupted, kTerminated

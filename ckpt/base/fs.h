@@ -19,7 +19,7 @@ namespace titan::ckpt {
 class File {
  public:
   virtual ~File() = default;
-  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt (the file ends before), kMediaError, kFailed (other
+  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt (the file ends earlier), kMediaError, kFailed (other
   /// I/O errors)
   virtual Status pread(std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Writes all of `data` at `offset`. \error kFailed (disk full, quota, I/O error).
@@ -79,7 +79,8 @@ enum class Access {
   kUncached,  ///< from the store, not from the page cache, if the store supports that; for a second read after an error
 };
 
-/// The file system calls that other code may use. An implementation without a call keeps the default.
+/// The file system calls that other code may use. An implementation that does not support a call keeps the default of
+/// this class.
 class Fs {
  public:
   virtual ~Fs() = default;
@@ -90,9 +91,9 @@ class Fs {
   /// memory address of a write must then be multiples of kScanAlignment; all other bytes go through the cache.
   /// truncate() reserves the space at once, so a lack of space is an error before the first write.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
-  /// Opens a file that another process of this host made with create_large() and truncate(), to write a part of it as
-  /// to a file of create_large(). Only the process that created the file calls truncate(). \error kNotFound,
-  /// kUnsupported
+  /// Opens a file that another process of this host made with create_large() and truncate(), to write a part of it.
+  /// Writes bypass the page cache under the conditions of create_large(). Only the process that created the file calls
+  /// truncate(). \error kNotFound, kUnsupported
   virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
   /// True if the store refused to bypass the page cache for any file of create_large() so far.
   virtual bool refused_uncached() const { return false; }
@@ -114,7 +115,7 @@ class Fs {
   virtual Result<std::unique_ptr<File>> open_update(const std::string& path);
   virtual Status make_dir(const std::string& path) = 0;  ///< the parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
-  virtual Status remove_dir(const std::string& path) = 0;  ///< must be empty
+  virtual Status remove_dir(const std::string& path) = 0;  ///< the folder must be empty
   /// Renames a file over another (atomic replace).
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   /// Renames without ever replacing `to`. \error kFailed with "exists" in the message when `to` exists.
@@ -130,11 +131,12 @@ class Fs {
   /// without a write. The default implementation returns ok. \error kFailed with the errno that a write would get
   virtual Status may_write(const std::string& path);
   /// Takes the lock on `path` (created when missing) without waiting.
-  /// \error kLocked when another live process holds it, with the present content of the file in `causes`
+  /// \error kLocked when another live process holds the lock; Status::causes has the present content of the file
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
   // Some stores lack the calls below. kUnsupported (another device, not permitted, too many links, no such call) means
-  // that nothing was changed, and that the caller must do without the call. It is the default of all but real_path.
+  // that nothing was changed, and that the caller must do without the call. By default all of these calls but real_path
+  // return kUnsupported.
 
   /// Creates the hard link `to` to the file `from`. `to` must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);

@@ -23,7 +23,8 @@ Status contained(const Work& work) {
   }
 }
 
-/// The worker threads of one caller. The destructor joins them, so they must not wait for the caller by then.
+/// The worker threads of one caller. The destructor waits until they end, so no thread may then be waiting for the
+/// caller.
 class Helpers {
  public:
   Helpers() = default;

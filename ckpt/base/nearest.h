@@ -11,8 +11,8 @@ namespace titan::ckpt {
 /// `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidates that are within two edits of `word` (within one if both are shorter than four bytes), or of which and
-/// `word` one is a prefix of the other (of three bytes or more). Nearest first, ties in the given order, at most
+/// The candidates within two edits of `word` (one edit if both are shorter than four bytes), and those of which `word`
+/// is a prefix or that are a prefix of `word` (three bytes or more). Nearest first, ties in the given order, at most
 /// `limit`.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
                                  std::size_t limit = 3);

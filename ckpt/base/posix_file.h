@@ -32,7 +32,7 @@ Status from_read_errno(int error, const std::string& path, const std::string& ca
                        OnMissing missing = OnMissing::kNotFound);
 
 /// Fills `out` from `offset` on by calls of read_some(offset, out), which returns what pread(2) returns.
-/// \error kCorrupt (the file ends before), kMediaError, kFailed
+/// \error kCorrupt (the file ends earlier), kMediaError, kFailed
 template <typename ReadSome>
 Status read_fully(const std::string& path, std::uint64_t offset, std::span<std::byte> out, ReadSome read_some) {
   const std::uint64_t end = offset + out.size();
@@ -52,8 +52,8 @@ class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   ~PosixFile() override;
-  /// From now on, writes of whole blocks bypass the page cache; if the store refuses that, sets `*refused`. Opens a
-  /// second descriptor through the first one, not by path, so that both refer to the same file.
+  /// From now on, writes of whole blocks bypass the page cache; `*refused` becomes true if the store refuses that.
+  /// Opens a second descriptor through the first one, not by path, so that both refer to the same file.
   void write_uncached(std::shared_ptr<std::atomic<bool>> refused);
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -89,8 +89,8 @@ class PosixFile final : public File {
 /// kByName: always one name at a time.
 enum class Walk { kKernel, kByName };
 
-/// Returns a descriptor (close-on-exec) of `member` below `folder`. `flags` are for open(2): O_PATH or O_RDONLY, and
-/// those that go with it. \error kNotFound, kCorrupt (a link, or a name that leads outside), kMediaError, kFailed
+/// Returns a descriptor (close-on-exec) of `member` below `folder`. `flags` are flags of open(2) with O_PATH or
+/// O_RDONLY. \error kNotFound, kCorrupt (a link, or a name that leads outside), kMediaError, kFailed
 Result<int> open_member_file(const std::string& folder, const std::string& member, int flags, Walk walk);
 
 /// Takes the exclusive lock of the open file `fd` without waiting; returns kNone if the store has no such locks.

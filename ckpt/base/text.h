@@ -14,7 +14,8 @@ namespace titan::ckpt {
 /// All `words` as one text, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
-/// What `text_of` makes of each of `items` (a function, or a pointer to a member) as one text.
+/// The texts that `text_of` (a function, or a pointer to a member) gives for each of `items`, as one text, with
+/// `between` between them.
 template <typename Items, typename TextOf>
 std::string joined(const Items& items, std::string_view between, TextOf text_of) {
   std::string text;
@@ -25,7 +26,7 @@ std::string joined(const Items& items, std::string_view between, TextOf text_of)
 /// The parts of `text` between separators: "a,,b" has three parts, "" has one (empty) part.
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// `text` without `blanks` at its ends: spaces, tabs and carriage returns.
+/// `text` without `blanks` at its ends; by default spaces, tabs and carriage returns.
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r");
 
 /// Parses all of `text` as a number; nullopt for any other text or a number outside the range of T.
@@ -37,7 +38,7 @@ std::optional<T> number_of(std::string_view text) {
   return number;
 }
 
-/// `bytes` as text, without a copy: valid as long as they are.
+/// `bytes` as text, without a copy: valid as long as `bytes` are.
 inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Limits how deeply a TOML text nests, without recursion. The TOML parser recurses once per part of a dotted key and
-// has no limit of its own.
+// Limits how deeply a TOML text nests; the check itself does not recurse. The TOML parser recurses once per part of a
+// dotted key and has no limit of its own.
 #include <string>
 #include <string_view>
 

@@ -12,7 +12,7 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 struct Utf8Char {
   std::uint32_t code = 0;
-  std::size_t bytes = 0;  ///< 0: `text` does not begin with a well-formed character
+  std::size_t bytes = 0;  ///< 0: the text does not begin with a well-formed character
 };
 
 /// Decodes the first character of `text`, which must not be empty. Overlong forms, surrogates and values above U+10FFFF
@@ -25,10 +25,10 @@ constexpr bool is_odd_control(unsigned char c) { return c < 0x20 && (c < '\b' ||
 struct TextScan {
   /// Offset of the first malformed or truncated sequence; the size of the text if it is all well-formed.
   std::size_t valid = 0;
-  std::size_t control = std::string_view::npos;  ///< offset of the first is_odd_control() before `valid`; npos: none
+  std::size_t control = std::string_view::npos;  ///< offset of the first odd control byte before `valid`; npos: none
 };
 
-/// Computes both members in one pass.
+/// Computes both members in one pass over `text`.
 TextScan scan_text(std::string_view text);
 
 /// True when `text` is well-formed UTF-8.

@@ -1,7 +1,7 @@
 #pragma once
 // Encodes a part of a tensor as its difference from the same part of an older version: elements are treated as integers
-// and subtracted. Training changes most elements only a little, so the differences are small and compress well. One
-// object per thread. \source FORMAT.md, "Patch files"
+// and subtracted. Training changes most elements only a little, so the differences are small and compress well. Each
+// thread needs its own object. \source FORMAT.md, "Patch files"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,7 +34,8 @@ class DifferenceDecoder {
   DifferenceDecoder();
   ~DifferenceDecoder();
   DifferenceDecoder(DifferenceDecoder&&) noexcept;
-  /// Fills `target` from the bytes of encode() and the same base. \error kCorrupt (unknown form, other sizes), kInvalid
+  /// Fills `target` from the bytes of encode() and the base given to encode(). \error kCorrupt (unknown form, sizes
+  /// that do not fit), kInvalid
   Status decode(std::span<const std::byte> stored, std::span<const std::byte> base, std::size_t element_size,
                 std::span<std::byte> target);
 

@@ -13,8 +13,8 @@ namespace titan::ckpt {
 inline constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200,
                                kSettingCost = 160, kSmallCost = 100;
 
-/// One warning for each JSON member that has more than half of its largest size, and one if the manifest needs more
-/// than half of kMaxManifestMemory.
+/// One warning for each JSON member that is larger than half of the readers' size limit for it, and one if the manifest
+/// needs more than half of kMaxManifestMemory.
 std::vector<std::string> near_limits(const Manifest& manifest);
 
 }  // namespace titan::ckpt

@@ -28,8 +28,8 @@ class Hdf5Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// Initialises libhdf5, and holds a process-wide lock on it while the session exists. libhdf5 serves one caller at a
-/// time anyway; our own lock also covers its error settings, which are per thread.
+/// Initialises libhdf5, turns off its error output in this thread, and holds a process-wide lock while the session
+/// exists (libhdf5 serves one caller at a time anyway).
 class Hdf5Session {
  public:
   Hdf5Session();

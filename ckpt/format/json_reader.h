@@ -67,7 +67,7 @@ class JsonReader {
   std::string_view text();  ///< valid while both this reader and its text exist
   Digest digest();
   std::vector<std::pair<std::string, std::string>> string_map();  ///< keys must ascend
-  /// As above; `member` gets the size in bytes of each key with its value, and may call fail().
+  /// As string_map(), but `member` gets the size in bytes of each key with its value, and may call fail().
   std::vector<std::pair<std::string, std::string>> string_map(const std::function<void(std::size_t bytes)>& member);
   std::vector<std::string> string_list();
   void skip();   ///< skips any value
@@ -99,7 +99,7 @@ class JsonReader {
   bool refuse(const char* expected);  // the error of open(); returns false
   bool literal(std::string_view word);
   void unexpected(const char* expected);
-  void count_string();  // counts a string of a list or map; their number is bounded
+  void count_string();  // counts the strings of lists and maps: their number is bounded
   std::string_view no_text(const char* why);
   std::string_view escaped(const char* begin);
   bool escape(std::string& out);

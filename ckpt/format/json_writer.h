@@ -29,7 +29,7 @@ class JsonWriter {
   JsonWriter& json(std::string_view text);  ///< writes `text`, a JSON value, unchanged
   JsonWriter& null() { return json("null"); }
   JsonWriter& value(const std::optional<double>& number) { return number ? value(*number) : null(); }
-  JsonWriter& value(const std::vector<std::pair<std::string, std::string>>& entries);  ///< an object, a line per entry
+  JsonWriter& value(const std::vector<std::pair<std::string, std::string>>& entries);  ///< an object, one line an entry
   template <typename T>
   JsonWriter& value(const std::vector<T>& entries) {
     begin_list();

@@ -1,6 +1,7 @@
 #pragma once
 // Encodes and decodes one leaf under Codec::kZstd: byte shuffle over the whole chunk, then one zstd frame with forced
-// Huffman literals. If the frame is not smaller than the chunk, the leaf is stored raw. One object per thread.
+// Huffman literals. If the frame is not smaller than the chunk, the leaf is stored raw (unencoded). Each thread needs
+// its own object.
 // \source FORMAT.md, "Compressed pieces"
 #include <cstddef>
 #include <cstdint>
@@ -26,9 +27,9 @@ class LeafEncoder {
   /// Encodes a leaf of `raw.size()` bytes. A leaf shorter than `chunk_bytes` is first padded with zeros, as HDF5 pads
   /// its edge chunks. \error kFailed (zstd), kInvalid (a chunk larger than kMaxChunkBytes)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
-  /// Decodes the leaf that encode() returned last, and compares its digest with `raw`, the digest of its `raw_bytes`
-  /// bytes before encoding. So it detects errors of processor or memory during encoding, which a digest of the encoded
-  /// bytes would not show.
+  /// Decodes the leaf that encode() returned last, and compares the digest of the result with `raw`, the digest of the
+  /// leaf's `raw_bytes` bytes before encoding. This detects errors of processor or memory during encoding, which a
+  /// digest of the encoded bytes would not show.
   /// \error kFailed: the digests differ
   Status prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size,
                std::size_t chunk_bytes);
@@ -45,7 +46,7 @@ class LeafDecoder {
  public:
   LeafDecoder();
   ~LeafDecoder();
-  /// Decodes a leaf into `raw`, which has exactly its size. A frame must declare and hold exactly `chunk_bytes`.
+  /// Decodes a leaf into `raw`, which has exactly the leaf's size. A frame must declare and hold exactly `chunk_bytes`.
   /// \error kCorrupt (not a frame, one of another size, bytes after it, an unknown mask), kInvalid (a chunk larger than
   /// kMaxChunkBytes, or a leaf that does not fit its chunk)
   Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,

@@ -22,20 +22,21 @@ struct LockOwner {
 inline constexpr double kSilenceSeconds = 25;  ///< a holder whose note does not change for this long is dead
 inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of every note
 
-/// Whether both processes run on one kernel, which then decides which of them gets an advisory lock. Compares boot ids,
-/// or host names if one of the processes has no boot id.
+/// Whether the processes `a` and `b` run on one kernel, which then decides which of them gets an advisory lock.
+/// Compares boot ids, or host names if one of the processes has no boot id.
 bool same_kernel(const LockOwner& a, const LockOwner& b);
 
-/// The text of the note, padded to a multiple of 1,024 bytes. So if two processes write at the same time, one of the
-/// two notes remains, not a mixture.
+/// The text of the note, padded to a multiple of 1,024 bytes, so that all notes have the same size in practice. If two
+/// processes write at the same time, one of the two notes remains, not a mixture.
 std::string encode_lock_owner(const LockOwner& owner);
-/// Decodes a note. Ignores text after the JSON object: after an interrupted write it may be the end of an older note.
+/// Decodes a note. Ignores text after the JSON object: after an interrupted write that text may be the end of an older
+/// note.
 /// \error kCorrupt
 Result<LockOwner> decode_lock_owner(const std::string& text);
 
-/// Whether `holder` may be alive, without taking its lock. On this host its process decides; on another host the age of
-/// its heartbeat, less than kSilenceSeconds by this host's clock. `self`: a note of this process; `now`: seconds since
-/// 1970-01-01 UTC.
+/// Whether `holder` may be alive, without taking its lock. For a holder on this host, its process must exist; for one
+/// on another host, its heartbeat must be younger than kSilenceSeconds by this host's clock. `self`: a note of this
+/// process; `now`: seconds since 1970-01-01 UTC.
 bool may_live(const LockOwner& holder, const LockOwner& self, double now);
 
 /// "process 42 on host a since T, job J, restart 1".

@@ -30,10 +30,10 @@ class NoteLock {
   enum class Evidence {
     kDenied,      ///< the store refuses the advisory lock: another process has it
     kNoteMoves,   ///< the note changed while this process watched it
-    kSameMoment,  ///< both claimed the lock at the same moment, and the other's note remained
+    kSameMoment,  ///< two processes claimed the lock at the same moment, and the other's note remained
   };
-  /// Makes the error for a lock that another process has. `holder` is its note (not ok: the note cannot be read).
-  /// `self` is the note of this process; self.heartbeat is the time of its first attempt.
+  /// Makes the error for a lock that another process has. `holder` is the note of that process (not ok: the note cannot
+  /// be read). `self` is the note of this process; self.heartbeat is the time of its first attempt.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Evidence seen)>;
 
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
@@ -57,7 +57,7 @@ class NoteLock {
   Status still_ours() const;
   /// kLocked once a heartbeat has found the lock lost. Does no I/O and does not wait for a heartbeat.
   Status lost() const;
-  /// Ends the thread that writes the heartbeat. The destructor does it, too.
+  /// Ends the thread that writes the heartbeat. The destructor does this, too.
   void stop_beating();
   /// LockOwner::mark of this claim.
   const std::string& mark() const { return self_.mark; }
@@ -79,7 +79,7 @@ class NoteLock {
   LockOwner self_;
   const Refusal refuse_;
   const LockWait& wait_;
-  bool rivals_possible_ = false;                   // another process may have claimed it at the same moment
+  bool rivals_possible_ = false;                   // another process may have claimed the lock at the same time
   mutable Mutex mutex_;                            // also guards the lock file
   double last_beat_ TITAN_GUARDED_BY(mutex_) = 0;  // by the clock wait_.now
   bool closing_ TITAN_GUARDED_BY(mutex_) = false;

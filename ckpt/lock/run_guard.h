@@ -11,9 +11,9 @@ namespace titan::ckpt {
 class Fs;
 
 /// The folders whose locks protect `folder`. One is the nearest folder with a run.lock: `folder` itself or one above
-/// it, searched along the path as typed, then along the real path. `steps`: `folder` holds steps or will hold some. Its
-/// real path is then the last of the result, and a folder called "checkpoint" also belongs to its parent, even if no
-/// lock was ever taken there. Example: "/a/checkpoint" with `steps` gives "/a", "/a/checkpoint".
+/// it, searched along the path as typed, then along the real path. `steps`: `folder` holds steps or will hold some. The
+/// real path of `folder` is then the last of the result, and a folder called "checkpoint" also belongs to its parent,
+/// even if no lock was ever taken there. Example: "/a/checkpoint" with `steps` gives "/a", "/a/checkpoint".
 std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool steps);
 
 /// Holds the locks of runs_around() until destroyed.

@@ -7,7 +7,7 @@ namespace titan::ckpt {
 /// How each leaf of a piece is stored.
 enum class Codec : std::uint8_t {
   kRaw,   ///< uncompressed; the offset of a leaf is computed from that of its piece
-  kZstd,  ///< byte shuffle, then one zstd frame per leaf; incompressible leaves are raw. Offsets are in the leaf table
+  kZstd,  ///< byte shuffle, then one zstd frame per leaf; incompressible leaves stay raw. Offsets are in the leaf table
 };
 
 /// The largest chunk under Codec::kZstd, in bytes. Bounds a reader's memory for one leaf, whatever a manifest claims.

@@ -21,8 +21,8 @@ struct LrPhase {
   bool operator==(const LrPhase&) const = default;
 };
 
-/// The configured settings from which the phases were made. Drift is found by comparing a configuration with these, not
-/// with the phases.
+/// The configured settings from which the phases were made. Drift is found by comparing a configuration with these
+/// settings, not with the phases.
 struct LrSettings {
   double peak = 0;                 ///< optimizer.lr
   std::uint64_t warmup_steps = 0;  ///< lr_scheduler.warmup_steps, as configured

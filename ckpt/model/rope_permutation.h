@@ -29,7 +29,7 @@ struct HalfSplitRows {
 };
 
 /// Fills `out` with elements in interleaved order, from element `first` on. `read(element, bytes)` reads from the
-/// tensor, which is in half-split order. \error those of `read`
+/// tensor, which is in half-split order. \error as `read`
 template <typename Read>
 Status read_interleaved(const HalfSplitRows& rows, std::uint64_t first, std::span<std::byte> out, Read&& read) {
   for (std::uint64_t at = first; !out.empty();) {

@@ -8,7 +8,7 @@
 
 namespace titan::ckpt {
 
-/// One start of the run, up to its end.
+/// One attempt: one launch of the run, until its processes end.
 struct Attempt {
   std::uint32_t number = 1;
   std::string started;           ///< RFC 3339 UTC

@@ -46,7 +46,7 @@ struct TensorDistance {
 void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
                   std::span<const std::byte> b, const Tolerance& tolerance = {});
 
-/// Adds `next` to `distance`: the distance of the elements that follow.
+/// Adds `next`, the distance of the elements that follow, to `distance`.
 void merge_distance(TensorDistance& distance, const TensorDistance& next);
 
 /// True for equal types, and for float32 with bfloat16, which converts to float32 without loss.

@@ -8,7 +8,7 @@
 
 namespace titan::ckpt {
 
-/// Source and destination of such a tool.
+/// Options of a tool that makes DST from SRC.
 struct RewriteOptions {
   std::string src;              ///< CKPT, RUN@step or RUN@latest
   std::string dst;              ///< the new folder
@@ -30,11 +30,11 @@ struct CarriedFile {
 std::string lasting_path(Fs& fs, const std::string& path);
 /// The `derived_from` of a checkpoint made from `source`. If `source` is a weighted sum, its `merged` list is copied.
 DerivedFrom derived_from(Fs& fs, const CheckpointReader& source);
-/// The manifest of `source` with `derived_from`, writer and creation time of the new checkpoint. Its id is still that
+/// The manifest of `source` with `derived_from`, writer and creation time of the new checkpoint. Its id is still the id
 /// of the source.
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);
-/// Checks every byte of the checkpoint `src` if the options ask for it; returns whether it did. \error kCorrupt,
-/// kMediaError, those of verify_checkpoint
+/// Checks every byte of the checkpoint `src` if the options ask for this check; returns whether they do. \error
+/// kCorrupt, kMediaError, the errors of verify_checkpoint
 Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions& options);
 /// Takes over the members of `manifest` whose paths are not in `fresh`, in order, with Rewrite::carry.
 Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest,

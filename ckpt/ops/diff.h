@@ -17,7 +17,7 @@ class Fs;
 /// The distance between the two checkpoints in one component.
 struct ComponentDistance {
   std::string name;
-  std::uint64_t tensors = 0, different = 0;  ///< tensors that both have; those whose bytes differ
+  std::uint64_t tensors = 0, different = 0;  ///< tensors on both sides; tensors whose bytes differ
   TensorDistance distance;                   ///< over all different tensors, as if they were one tensor
 };
 

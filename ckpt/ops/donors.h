@@ -11,8 +11,8 @@
 
 namespace titan::ckpt {
 
-/// Whether `status` says that bytes are damaged or missing, or that the store cannot return them. Whoever lacks bytes
-/// so is passed over; any other failure ends the call.
+/// Whether `status` says that bytes are damaged or missing, or that the store cannot return them. A donor whose read
+/// fails in this way is skipped; any other failure ends the call.
 bool is_lost(const Status& status);
 
 /// A lost leaf: its tensor, its position and its digest.
@@ -32,7 +32,7 @@ class Donors {
   };
 
   /// Opens the checkpoints that `specs` name (resolve_checkpoints()), each once, with `opener`. `resolve` turns the
-  /// name of a checkpoint of another format into its path. \error kInvalid (more than 100), those of `opener`
+  /// name of a checkpoint of another format into its path. \error kInvalid (more than 100), the errors of `opener`
   static Result<Donors> open(Fs& fs, const std::vector<std::string>& specs, const CheckpointOpener& opener,
                              const std::function<std::string(Fs& fs, const std::string& spec)>& resolve);
 
@@ -40,13 +40,14 @@ class Donors {
   void look_for(const Manifest& lost) { lost_ = &lost; }
   std::size_t count() const { return all_.size(); }
   const std::vector<Contribution>& given() const { return given_; }
-  /// Reads the leaf from the first donor whose bytes have its digest. Returns false if there is none. \error kFailed
+  /// Reads the leaf from the first donor that has bytes with its digest. Returns false if no donor has. \error kFailed
   Result<bool> leaf(const WantedLeaf& wanted, std::span<std::byte> out);
-  /// Reads elements of the same tensor in donor `index`, from element `first` on, without checking them. Returns false
-  /// if the donor has no such tensor, or cannot read it. \error kFailed
+  /// Reads elements of a tensor from donor `index`, beginning with element `first`, without checking them. `ref` names
+  /// the tensor in the damaged checkpoint. Returns false if the donor has no tensor of this name, type and shape, or
+  /// cannot read it. \error kFailed
   Result<bool> elements(std::size_t index, const TensorRef& ref, std::uint64_t first, std::span<std::byte> out);
-  /// The bytes of a JSON or derived member, from the first donor that has them; nullopt if there is none. \error
-  /// kFailed
+  /// The bytes of a JSON or derived member, from the first donor that has a file with its digest; nullopt if no donor
+  /// has. \error kFailed
   Result<std::optional<std::vector<std::byte>>> member(const FileEntry& file);
 
  private:

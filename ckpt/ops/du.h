@@ -21,7 +21,7 @@ struct DiskRow {
 /// One way to free space with `titan-ckpt prune`.
 struct DiskWay {
   std::string flags;        ///< flags of `prune`; empty: none, which removes leftovers only
-  std::uint64_t frees = 0;  ///< bytes that would be freed: of files all of whose names go
+  std::uint64_t frees = 0;  ///< bytes that would be freed: those of files that lose their last name
 };
 
 struct RunDisk {
@@ -37,9 +37,9 @@ struct DuReport {
   std::uint64_t bytes = 0, once = 0;  ///< sums over all runs
 };
 
-/// Uses names and sizes, and reads only the manifest and JSON components of each step. `once` counts a file with
-/// several hard links once, also across runs. Targets of symbolic links are not counted. \error kNotFound (no such
-/// run), kFailed
+/// The disk space of `runs`, from names and sizes of files; reads only the manifest and JSON components of each step.
+/// `once` counts a file with several hard links once, also across runs. Targets of symbolic links are not counted.
+/// \error kNotFound (no such run), kFailed
 Result<DuReport> disk_of_runs(Fs& fs, const std::vector<std::string>& runs);
 
 }  // namespace titan::ckpt

@@ -37,10 +37,10 @@ struct LrSetReport {
 
 /// Plans the change, and makes all checks that could refuse the write; writes nothing.
 /// \error kInvalid (names, settings that the policy does not accept), kIncompatible (an end before the checkpoint's
-/// step, no schedule), and those of opening SRC
+/// step, no schedule), and the errors of opening SRC
 Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options);
 /// Makes DST with a new lr_scheduler.json, train_state.json and manifest.json; takes over all other members.
-/// \error as Rewrite
+/// \error as Rewrite (rewrite.h)
 Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report);
 
 }  // namespace titan::ckpt

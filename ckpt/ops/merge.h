@@ -58,10 +58,11 @@ struct MergeReport {
   std::vector<std::string> notes, warnings;
 };
 
-/// Makes DST. Reads every leaf of every source's parameters once and checks its digest. Holds one leaf per source and
-/// thread in memory. Equal sources and weights give equal bits, whatever the layouts and the order of the sources.
+/// Makes DST. Reads every leaf of every source's parameters once and checks its digest. Holds a few leaves per thread
+/// in memory, for any number of sources. Equal sources and weights give equal bits, whatever the layouts and the order
+/// of the sources.
 /// \error kInvalid (names, weights), kNotFound, kIncompatible (different models; names the tensor or the key), kCorrupt
-/// (a source), as Rewrite
+/// (a source), the errors of Rewrite (rewrite.h)
 Result<MergeReport> merge_checkpoints(Fs& fs, const MergeOptions& options);
 
 }  // namespace titan::ckpt

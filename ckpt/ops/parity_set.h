@@ -30,7 +30,7 @@ struct ParityReport {
 /// Verifies the checkpoint and replaces it by one with the same members, the same id and the wanted parity files.
 /// Parity files that are lost or damaged are made again. Unchanged members are hard-linked. A crash at any moment
 /// leaves either the old or the new checkpoint. \error kCorrupt (a member is damaged: parity would preserve the
-/// damage), kLocked (a run), kInvalid (pinned), kNotFound, kFailed
+/// damage), kLocked (a run or another tool holds the lock), kInvalid (the step is pinned), kNotFound, kFailed
 Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options);
 
 }  // namespace titan::ckpt

@@ -14,7 +14,7 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Which steps stay, in addition to those that always stay. Without any rule every step stays.
+/// Which steps stay, in addition to those that plan_prune() always keeps. Without any rule every step stays.
 struct PruneRules {
   std::uint64_t keep_last = 0;      ///< the newest N valid full steps stay; 0: no such rule
   std::uint64_t keep_every = 0;     ///< steps that are multiples of N stay; 0: no such rule
@@ -33,9 +33,9 @@ struct PruneVerdict {
   bool operator==(const PruneVerdict&) const = default;
 };
 
-/// Decides about each step of `scan`, in its order. These always stay: steps that are invalid or not full (they are
-/// only listed), pinned steps, step 0, the newest valid full step, and every step while retention_must_wait(). None of
-/// these is thinned, and neither are links and steps in `keep`. Pure.
+/// Decides about each step of `scan`, in the order of `scan`. These always stay: steps that are invalid or not full
+/// (they are only listed), pinned steps, step 0, the newest valid full step, and every step while
+/// retention_must_wait(). None of these is thinned, and neither are links and steps in `keep`. Pure.
 std::vector<PruneVerdict> plan_prune(const RunScan& scan, const PruneRules& rules);
 
 /// One step of the run, and what was done to it.
@@ -89,14 +89,14 @@ struct PruneOptions {
   bool damaged = false;  ///< also deletes damaged steps that saves moved aside, except pinned ones
   bool dry_run = false;
   std::string writer, created;                         ///< for the manifests of thinned steps
-  std::function<void(const std::string& path)> begin;  ///< called with its path before a step is verified
+  std::function<void(const std::string& path)> begin;  ///< called with a step's path before its verification
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< of the verified step, in bytes
   CancelToken cancel;
 };
 
 /// Plans, then deletes (as delete_step() does) and thins, oldest first, under the lock of the run (no lock in a dry
-/// run). Before anything is deleted, every digest of the newest full step is checked. If it is damaged, the next older
-/// full step is checked, too, and both stay.
+/// run). Before anything is deleted, every digest of the newest full step is checked. If that step is damaged, it
+/// stays, and the next older full step is checked, until one is found undamaged; that one stays, too.
 /// \error kNotFound (no run; a step of `keep` that does not exist), kLocked, kFailed, kInterrupted, kTerminated
 /// (between two steps)
 Result<PruneReport> prune_run(Fs& fs, const PruneOptions& options);

@@ -41,7 +41,7 @@ struct RepairReport {
 /// Verifies SRC. If it is damaged and all lost parts are found by their digests, makes DST with the id of SRC, and
 /// verifies DST before it is published. Undamaged files are hard-linked. Memory: as verify_checkpoint, plus a few
 /// leaves.
-/// \error kNotFound, kIncompatible, kInvalid (names), as Rewrite
+/// \error kNotFound, kIncompatible, kInvalid (names), the errors of Rewrite (rewrite.h)
 Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options);
 
 }  // namespace titan::ckpt

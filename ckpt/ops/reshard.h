@@ -19,7 +19,7 @@ struct ReshardOptions {
   std::string dst;     ///< the new checkpoint's folder
   ReshardTarget target;
   std::uint64_t memory = std::uint64_t{256} << 20;  ///< limit for buffers and tables, in bytes
-  unsigned threads = 0;                             ///< maximum number of threads that move leaves; 0: 4
+  unsigned threads = 0;                             ///< maximum number of threads that move leaves; 0 means 4
   bool dry_run = false;
   bool force = false;           ///< replaces DST if it is a checkpoint
   std::string writer, created;  ///< for the new manifest

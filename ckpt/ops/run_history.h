@@ -45,7 +45,8 @@ struct RunHistory {
 /// set `folder` and `newest`. Pure.
 RunHistory history_of(const TrainState& newest, const std::vector<const Manifest*>& steps);
 /// Reads the history in the newest step that has one, and the configurations of all valid steps.
-/// \error kNotFound (no run, or no step with a history), those of a step that cannot be judged
+/// \error kNotFound (no run, or no step with a history), or the error with which reading a step failed, if this leaves
+/// open whether the step is valid
 Result<RunHistory> read_history(Fs& fs, const std::string& run);
 
 /// One start that set a key.

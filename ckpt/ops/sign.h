@@ -29,9 +29,9 @@ struct SignReport {
   std::uint64_t files = 0, bytes = 0;
 };
 
-/// Reads every byte once, with a buffer of 1 MiB per thread, and writes the signature. It covers all members and the
-/// manifest of a Titan checkpoint, or all files below a folder of another format. The same files and key give the same
-/// bytes. \error kInvalid (the key, names), kNotFound, kCorrupt, kFailed, kInterrupted, kTerminated
+/// Reads every byte once, with a buffer of 1 MiB per thread, and writes the signature. The signature covers all members
+/// and the manifest of a Titan checkpoint, or all files below a folder of another format. The same files and key give
+/// the same bytes. \error kInvalid (the key, names), kNotFound, kCorrupt, kFailed, kInterrupted, kTerminated
 Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options);
 
 /// The result of a check.

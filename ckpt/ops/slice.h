@@ -41,7 +41,7 @@ std::pair<std::string, std::string> split_slice(const std::string& text);
 
 /// Parses "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":". Negative numbers count from
 /// the end; missing trailing dimensions mean ":". As in NumPy, a range is clipped to the dimension, and an index
-/// outside is an error. \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
+/// outside is an error. \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported ("a:b:c")
 Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t>& shape);
 
 }  // namespace titan::ckpt

@@ -46,11 +46,11 @@ Status drop_components(Manifest& manifest, const StripOptions& options);
 /// Sets the id of a manifest from drop_components(); `source` is the original. \error as CheckpointReader::lr_schedule
 Status seal_stripped(Manifest& manifest, const CheckpointReader& source);
 
-/// Plans the work, and makes all checks that could refuse the write; writes nothing. \error kInvalid
-/// (names), kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), those of opening SRC
+/// Plans the work, and makes all checks that could refuse the write; writes nothing. \error kInvalid (names),
+/// kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), the errors of opening SRC
 Result<StripReport> plan_strip(Fs& fs, const StripOptions& options);
 /// Makes DST: takes over the kept members, writes converted shards as a stream (a few leaves in memory), and rebuilds
-/// model/model.h5 for them. \error as Rewrite; kCorrupt (a leaf that was to be converted)
+/// model/model.h5 for these shards. \error as Rewrite (rewrite.h); kCorrupt (a leaf that was to be converted)
 Status write_strip(Fs& fs, const StripOptions& options, StripReport& report);
 
 }  // namespace titan::ckpt

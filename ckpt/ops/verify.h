@@ -40,9 +40,9 @@ struct VerifyOptions {
   unsigned threads = 0;  ///< 0: as io_threads()
 };
 
-/// Verifies the target. Damaged and unreadable units are part of the report, not errors. \error kNotFound when the
-/// target
-/// holds no checkpoint, or no longer; kFailed when a file cannot be read; kInterrupted, kTerminated
+/// Verifies the target. Damaged and unreadable units are part of the report, not errors. \error kNotFound (the target
+/// holds no checkpoint, or was deleted meanwhile), kFailed (a file cannot be read for another reason than a media
+/// error), kInterrupted, kTerminated
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
 
 }  // namespace titan::ckpt

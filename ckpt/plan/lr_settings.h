@@ -1,6 +1,6 @@
 #pragma once
 // The LR settings as rows of (key, TOML text). Accepted settings are stored in this form, and drift detection compares
-// it.
+// settings in this form.
 #include <string>
 
 #include "ckpt/model/lr.h"
@@ -11,8 +11,7 @@ namespace titan::ckpt {
 inline constexpr const char* kNotSet = "not set";  ///< the text of a missing setting
 
 /// The six rows of `settings` under their configuration keys, in ascending order: lr_scheduler.{decay_ratio,
-/// decay_type,
-/// min_lr_factor, total_steps, warmup_steps}, optimizer.lr.
+/// decay_type, min_lr_factor, total_steps, warmup_steps}, optimizer.lr.
 Settings lr_rows(const LrSettings& settings);
 
 /// True for the key of a row of lr_rows().

@@ -23,7 +23,8 @@ struct OwnedPiece {
 /// and ranks.
 class Ownership {
  public:
-  /// `groups` has the group number of each parameter; each rank gets an equal part of each group. Empty: one group.
+  /// `groups` has the group number of each parameter; the leaves of each group are cut among the ranks separately.
+  /// Empty: one group.
   Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
             std::span<const std::uint32_t> groups = {});
 
@@ -40,8 +41,7 @@ class Ownership {
   std::vector<std::size_t> first_;  // index of each rank's first piece, then the total number of pieces
 };
 
-/// Number of runs and ranges that all partitions of this process have visited so far. titan-bench-scale checks a bound
-/// on it.
+/// Work counter: runs and ranges that calls to the partitioning in this process have visited.
 std::uint64_t partition_work();
 
 }  // namespace titan::ckpt

@@ -20,8 +20,8 @@ struct ReshardTarget {
                                         ///< stages are unchanged, too
   std::string stages;                   ///< stages in the grammar of stage_layout.h; empty: partition_stages()
   std::optional<Codec> codec;           ///< nullopt: every leaf keeps its codec
-  /// How several stages per pipeline rank are assigned: those of `stages` (nullopt: kLoop), else two per rank (nullopt:
-  /// one per rank).
+  /// How the stages are assigned to pipeline ranks. With `stages`: nullopt means kLoop. Without `stages`: nullopt means
+  /// one stage per rank, any other value two.
   std::optional<Placement> placement;
 };
 

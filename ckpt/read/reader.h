@@ -71,15 +71,15 @@ class CheckpointReader {
   Manifest take_manifest() && { return std::move(content_->manifest); }
   /// True for a checkpoint of another format; its id and digests are zeros.
   bool foreign() const { return content_->foreign(); }
-  /// Parts of a foreign checkpoint that Titan cannot represent, by name.
+  /// Names of the parts of a foreign checkpoint that Titan cannot represent.
   std::vector<std::string> left_out() const { return content_->left_out(); }
-  /// The name of the tensor with the weights of `parameter` in the files of a foreign checkpoint, to which rules of
-  /// users refer; "" for a Titan checkpoint.
+  /// The name that the tensor with the weights of `parameter` has in the files of a foreign checkpoint; users' rules
+  /// refer to this name. "" for a Titan checkpoint.
   std::string name_in_file(std::uint32_t parameter) const { return content_->name_in_file(parameter); }
 
-  /// The files that came with the model.
+  /// The files that came with the model and that a run copies into its checkpoints.
   std::vector<ModelFilePlace> model_files() const { return content_->model_files(); }
-  /// Why other files that came with the model are not copied, one line each.
+  /// One line for each other file of the model that is not copied, with the reason (only for foreign checkpoints).
   std::vector<std::string> model_file_notes() const { return content_->model_file_notes(); }
 
   /// The text of a JSON component, checked against its digest. \error kCorrupt, kNotFound (absent component)
@@ -98,7 +98,7 @@ class CheckpointReader {
 };
 
 /// The parts of the JSON components of `source` on which the id depends; only for components that `manifest` has.
-/// \error those of CheckpointReader::lr_schedule
+/// \error as CheckpointReader::lr_schedule
 Result<IdState> id_state(const CheckpointReader& source, const Manifest& manifest);
 
 /// Opens a checkpoint for reading: CheckpointReader::open, or a function that also reads other formats.

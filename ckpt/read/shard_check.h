@@ -26,8 +26,8 @@ inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes o
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
                   const std::function<void(std::uint64_t)>& count, Hasher& hasher);
 
-/// Decodes compressed leaves that are too large for the buffer of a thread. All threads share it, one leaf at a time,
-/// because such a leaf and its frame may take 128 MiB.
+/// Decodes compressed leaves that are too large for the buffer of a thread. All threads share this reader, one leaf at
+/// a time, because such a leaf and its frame may take 128 MiB.
 struct LargeLeafReader {
   Mutex mutex;
   LeafReader reader TITAN_GUARDED_BY(mutex);
@@ -102,7 +102,7 @@ class ShardCheck {
   /// as unreadable and is not an error. Thread-safe for different runs. \error kFailed, kCorrupt (the leaves cannot be
   /// read)
   Status check(const Run& run, CheckTools& tools);
-  /// Call it after all runs. Hashes all bytes outside leaves and table, and appends the units found to `damage` and
+  /// Call this after all runs. Hashes all bytes outside leaves and table, and appends the units found to `damage` and
   /// `unreadable` in the order of the file; `left_out` as in PlaceList::take().
   Status finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable,
                 std::uint64_t& left_out);

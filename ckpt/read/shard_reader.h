@@ -30,9 +30,9 @@ inline constexpr std::uint64_t kRowsAtOnce = 16384;  ///< 1 MiB of the table
 /// Refuses a table of more than 64 MiB in a file that has no bytes on disk (a sparse file): reading its zeros could
 /// take days. \error kCorrupt
 Status check_table_on_disk(const FileEntry& entry, const FileInfo& info, const std::string& path);
-/// The digest of the leaf table of `entry` as stored in `file`, read in parts. \error those of File::pread
+/// The digest of the leaf table of `entry` as stored in `file`, read in parts. \error as File::pread
 Result<Digest> table_digest(File& file, const FileEntry& entry);
-/// Reads rows [first, first + count) of the table, which must exist. \error those of File::pread
+/// Reads rows [first, first + count) of the table, which must exist. \error as File::pread
 Result<std::vector<LeafRow>> read_rows(File& file, const FileEntry& entry, std::uint64_t first, std::uint64_t count);
 
 /// What the manifest says about a leaf of a shard.
@@ -45,11 +45,11 @@ struct LeafPlace {
   std::optional<std::uint64_t> offset;
 };
 
-/// Whether `row` is possible for the leaf at `place` in a file of `file_bytes` bytes. Check it before reading or
+/// Whether `row` is possible for the leaf at `place` in a file of `file_bytes` bytes. Call this before reading or
 /// allocating anything for the row.
 bool row_fits(const LeafRow& row, const LeafPlace& place, std::uint64_t file_bytes);
 
-/// A piece with the places of its leaves. The manifest must outlive it.
+/// A piece with the places of its leaves. The manifest must outlive this object.
 class PieceLeaves {
  public:
   PieceLeaves(const Manifest& manifest, const TensorRef& ref, const Piece& piece);
@@ -69,17 +69,17 @@ class PieceLeaves {
   std::uint64_t size_;
 };
 
-/// Decodes leaves and computes their digests. One object per thread.
+/// Decodes leaves and computes their digests. Each thread needs its own object.
 class LeafReader {
  public:
   /// Reads and decodes the compressed leaf of `row` into `raw`, and checks the raw digest. row_fits() must hold.
   /// \error kCorrupt (not a frame, or another digest; the message does not name the leaf), kFailed (I/O)
   Status read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw);
-  /// Reads the stored bytes and returns the row that describes them; it equals `row` if the leaf is undamaged.
-  /// row_fits() must hold. For bytes that cannot be decoded, the raw digest differs from that of `row`. \error kFailed
-  /// (I/O)
+  /// Reads the stored bytes and returns the row that describes them; the returned row equals `row` if the leaf is
+  /// undamaged. row_fits() must hold. For bytes that cannot be decoded, the raw digest differs from that of `row`.
+  /// \error kFailed (I/O)
   Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
-  /// As above, for stored bytes that are already in memory.
+  /// As the other measure(), for stored bytes that are already in memory.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
   /// Aligned memory of `bytes` bytes, valid until the next call.
   std::span<std::byte> block(std::size_t bytes);

@@ -18,7 +18,7 @@ Result<Digest> prove_step(Fs& fs, const std::string& path, const CancelToken& ca
 /// Checks that `found`, the id of the checkpoint at `path`, equals `expected`. \error kIncompatible, naming both ids
 Status check_id(const std::string& path, const Digest& found, const Digest& expected);
 
-/// As check_id(), with the id that the manifest at `path` has at present. \error those of read_manifest
+/// As check_id(), with the id that the manifest at `path` has at present. \error as read_manifest
 Status check_id_at(Fs& fs, const std::string& path, const Digest& expected);
 
 }  // namespace titan::ckpt

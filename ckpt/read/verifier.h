@@ -33,7 +33,9 @@ struct VerifyReport {
   std::vector<Damage> damage;      ///< in order of the manifest's files
   std::vector<Damage> unreadable;  ///< what could not be read (media errors), so that it may be damaged or not
   std::uint64_t not_named = 0;     ///< number of further units; `damage` and `unreadable` together have at most 10,000
-  std::string note;                ///< what could not be checked in a foreign checkpoint; empty for a Titan checkpoint
+  /// What could not be checked in a foreign checkpoint; after verify_target() also how parity files can repair a
+  /// damaged Titan checkpoint.
+  std::string note;
 };
 
 /// Gets the bytes read so far and in all. Called from time to time, by one thread at a time; `total` does not change.

@@ -34,8 +34,8 @@ std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot);
 /// kFailed
 Result<FileEntry> write_virtual_model(Fs& fs, const std::string& folder, const Manifest& manifest);
 
-/// Builds the bytes of the file without I/O, in its own thread, while shards are written. Most saves of a run give the
-/// same bytes, so the process keeps the newest ones, and builds them again only if the datasets differ.
+/// Builds the bytes of model/model.h5 without I/O, in its own thread, while shards are written. Most saves of a run
+/// give the same bytes, so the process keeps the newest bytes, and builds them again only if the datasets differ.
 class VirtualModelBuild {
  public:
   explicit VirtualModelBuild(const Snapshot& snapshot);

@@ -39,9 +39,10 @@ class WeightSource {
   const std::string& id() const { return id_; }
   /// Step at which the weights were saved; 0 if the format does not record it.
   std::uint64_t step() const { return reader_.manifest().step; }
-  /// The manifest; null for other formats. CheckpointReader::known opens the weights from it in other processes.
+  /// The manifest; null for other formats. With this manifest, CheckpointReader::known opens the weights in other
+  /// processes.
   const Manifest* manifest() const { return reader_.foreign() ? nullptr : &reader_.manifest(); }
-  /// The files that came with the model, and the reasons why others are not copied.
+  /// As the functions of CheckpointReader: the files of the model that a run copies, and why others are not copied.
   std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
   std::vector<std::string> model_file_notes() const { return reader_.model_file_notes(); }
   /// Names of tensors in the files of a foreign checkpoint that are not in tensors().

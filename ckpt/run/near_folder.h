@@ -11,8 +11,8 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// A file in the folder of a run's steps: 12 hex digits that identify its near folder. A new run at the same path,
-/// after this one was removed, gets other digits.
+/// A file in the folder of a run's steps: 12 hex digits that identify the run's near folder. If the run is removed, a
+/// new run at the same path gets other digits.
 inline constexpr const char* kNearMark = "near.id";
 inline constexpr const char* kNearMarkTemporary = "near.id.tmp";  ///< renamed to kNearMark once it is written
 /// An empty file in a near step: the step was copied to the run folder.
@@ -20,15 +20,15 @@ inline constexpr const char* kDurableMark = ".durable";
 
 /// Checks that `root` (checkpoint.near) may hold the near folder of the run in `run_dir`, whose steps are in
 /// `checkpoint_dir`. None of the folders has to exist. \error kInvalid: `root` is not an absolute path, is not a
-/// folder, is one of the other two, is inside one of them, or contains one (symbolic links are followed)
+/// folder, or is, contains or is inside `run_dir` or `checkpoint_dir` (symbolic links are followed)
 Status check_near(Fs& fs, const std::string& root, const std::string& run_dir, const std::string& checkpoint_dir);
 
 /// Creates the folder `root` (checkpoint.near) if it is missing. \error kInvalid: it cannot be created
 Status make_near(Fs& fs, const std::string& root);
 
-/// The near folder below `root` of the run whose steps are in `checkpoint_dir`; empty if the run has none yet. Its name
-/// is computed from the file kNearMark and the real path of `checkpoint_dir`, so a copy of the run has another near
-/// folder. \error kFailed, kCorrupt (the file kNearMark)
+/// The near folder below `root` of the run whose steps are in `checkpoint_dir`; empty if the run has none yet. The name
+/// of the near folder is computed from the file kNearMark and the real path of `checkpoint_dir`, so a copy of the run
+/// has another near folder. \error kFailed, kCorrupt (the file kNearMark)
 Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root);
 
 /// As find_near(), but creates kNearMark and the near folder if they are missing, and removes leftovers of dead saves
@@ -39,7 +39,7 @@ Result<std::string> open_near(Fs& fs, const std::string& checkpoint_dir, const s
 inline constexpr const char* kNearSeen = "seen";
 
 /// Removes the near folder `folder` with all its steps. Files of users in steps are kept, and `folder` with them;
-/// returns the folders that hold them. What cannot be removed stays.
+/// returns the folders that hold such files. What cannot be removed stays.
 std::vector<std::string> remove_near(Fs& fs, const std::string& folder);
 
 /// Whether the near step at `path` was copied to the run folder (it has the file kDurableMark).

@@ -24,7 +24,8 @@ Status check_own_files(Fs& fs, const std::string& folder);
 Result<std::vector<std::string>> files_of_users(Fs& fs, const std::string& folder);
 
 /// Removes the step `folder`, but moves files of users to the folder `kept`, under the same relative paths. Sets
-/// `*moved` if there were any. If a file cannot be moved, it and the manifest stay in `folder`; all else is removed.
+/// `*moved` if there were such files. If a file cannot be moved, it and the manifest stay in `folder`; all else is
+/// removed.
 /// \error kFailed; kInterrupted, kTerminated (by `cancel`, checked before each file)
 Status remove_step_files(Fs& fs, const std::string& folder, const std::string& kept, bool* moved,
                          const CancelToken& cancel = {});

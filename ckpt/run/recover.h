@@ -26,8 +26,8 @@ inline std::string rewrite_lock(const std::string& dst) { return join_path(dst +
 Status put_back(Fs& fs, const std::string& dst);
 
 /// Checks that the leftovers of an interrupted rewrite may be removed: no part of them looks like a checkpoint, or
-/// every byte of `dst` matches its digest (all are read now, because `dst` may have been changed). \error kFailed: keep
-/// `dst` and the leftovers; kInterrupted, kTerminated: by `cancel`
+/// every byte of `dst` matches its digest (all bytes are read now, because `dst` may have been changed). \error
+/// kFailed: keep `dst` and the leftovers; kInterrupted, kTerminated: by `cancel`
 Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel = {});
 
 /// Calls put_back() for every interrupted rewrite in `folder` whose tool is dead. Returns one line per failure;

@@ -26,7 +26,7 @@ enum class Verdict {
   kDamaged,  ///< damage was found in manifest or sizes or while loading; or it was replaced by another checkpoint
 };
 
-/// One step, as the rules see it.
+/// The facts about one step that the retention rules use.
 struct RetainedStep {
   std::uint64_t step = 0;
   Verdict verdict = Verdict::kUnknown;
@@ -55,10 +55,10 @@ struct RetentionOptions {
   std::string folder;  ///< the folder that holds the steps
   RetentionRules rules;
   std::function<Status()> still_ours;  ///< called before each deletion; not ok (lock lost): nothing more is deleted
-  /// Called by the thread after a deletion; `kept` as in delete_step().
+  /// Called by the deleting thread after a deletion; `kept` as in delete_step().
   std::function<void(const std::string& name, const std::string& kept)> deleted;
-  std::function<void(const std::string& problem)> problem;  ///< called by the thread; the run continues
-  /// True: the step is being read, so a later pass deletes it. May be empty.
+  std::function<void(const std::string& problem)> problem;  ///< called by the deleting thread; the run continues
+  /// Returns true if the step is being read; a later pass then deletes it. May be empty.
   std::function<bool(std::uint64_t step)> in_use = {};
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The check of a start for the steps of a run: CheckpointReader::open, and the digests of the JSON components.
+// How a start checks the steps of a run: with CheckpointReader::open, and the digests of the JSON components.
 #include <string>
 
 #include "ckpt/read/reader.h"

@@ -41,7 +41,7 @@ struct RunScan {
 /// Checks a checkpoint folder for validity: manifest, self-digest, version, member sizes.
 using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 
-/// How thoroughly a step is checked. Its manifest and JSON components always are.
+/// How thoroughly a step is checked. The manifest and the JSON components are checked in both cases.
 enum class CheckDepth {
   kMembers,   ///< also its pin, and the existence and size of every member: one system call per file
   kManifest,  ///< nothing else, for callers that load nothing afterwards
@@ -71,8 +71,8 @@ std::string missing_components(const Manifest& manifest);
 /// Chooses the newest valid full step. Skips partial steps, and damaged ones only if the damage is proven (kCorrupt,
 /// kNotFound). Pure.
 ResumeChoice select_resume(const RunScan& scan);
-/// As above, for the result of list_steps(): calls `judge` to check a step, newest first, only until the choice is
-/// made.
+/// As the other select_resume(), but for the result of list_steps(): calls `judge` to check a step, newest first, only
+/// until the choice is made.
 ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge);
 
 /// True if the newest step is invalid and older ones exist: then nothing may be deleted before a save has succeeded.
@@ -89,7 +89,7 @@ Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string&
 /// The note for users that the folder `kept` has their files from a deleted step.
 std::string kept_text(const std::string& kept);
 
-/// Removes what a deletion or a probe left (is_trash()), with the files of users moved as by delete_step().
+/// Removes what a deletion or a probe left (is_trash()). Files of users are moved as by delete_step().
 Status remove_trash(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const CancelToken& cancel = {},
                     std::string* kept = nullptr);
 

@@ -14,14 +14,14 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Functions that the work below calls.
+/// Callbacks of the functions below.
 struct ParityHooks {
   std::function<Status()> check;  ///< called from time to time; not ok (stop request, lock lost) ends the work
   std::function<void(std::uint64_t bytes)> advanced;  ///< gets the number of bytes of members that were read
 };
 
 /// Writes `rows` parity files per group of `manifest`, which has none yet, into `folder` (which holds the members), and
-/// adds them to `manifest`. Syncs the files, but not the folder `parity/`. \error kFailed, those of the hooks
+/// adds them to `manifest`. Syncs the files, but not the folder `parity/`. \error kFailed, the errors of the hooks
 Status write_parity(Fs& fs, const std::string& folder, std::uint32_t rows, Manifest& manifest,
                     const ParityHooks& hooks = {});
 
@@ -34,13 +34,13 @@ struct ParityFound {
 };
 /// Reads every byte of the parity files. Returns the undamaged ones that contain `wanted`, a manifest without parity
 /// files. If `wanted` is empty, returns those that contain the same manifest as the first undamaged one.
-/// \error kFailed, those of the hooks
+/// \error kFailed, the errors of the hooks
 Result<ParityFound> find_parity(Fs& fs, const std::string& folder, const std::optional<Manifest>& wanted,
                                 const ParityHooks& hooks = {});
 
 /// Rebuilds the members `lost` (indexes in `found.manifest`) in `to`, byte for byte, from the other members in `folder`
 /// and the parity files. Skips a group that lost more members than it has parity files; `made` gets the indexes of the
-/// rebuilt members. Their folders in `to` must exist. \error kFailed, those of the hooks
+/// rebuilt members. Their folders in `to` must exist. \error kFailed, the errors of the hooks
 Status rebuild_members(Fs& fs, const std::string& folder, const ParityFound& found, const std::set<std::uint32_t>& lost,
                        const std::string& to, std::set<std::uint32_t>& made, const ParityHooks& hooks = {});
 

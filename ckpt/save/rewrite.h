@@ -34,13 +34,13 @@ bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 /// The making of one DST.
 class Rewrite {
  public:
-  /// Checks that DST can be made. The parent of DST exists, or is created if only that one is missing. DST does not
-  /// exist, or `force` is set and DST is a checkpoint without `.keep`. DST is not SRC, not inside SRC or another Titan
+  /// Checks that DST can be made: its parent exists, or only the parent is missing and is created; DST does not exist,
+  /// or `force` is set and DST is a checkpoint without `.keep`; DST is not SRC, not inside SRC or another Titan
   /// checkpoint, and does not contain SRC. Then takes the lock of the run that contains DST, at any depth, if there is
   /// one (not with `in_own_run`: the caller holds it), then the lock of `<DST>.tmp-rewrite`. Removes what a dead tool
-  /// left in that folder, and makes a new folder in it: folder(). If DST is not a Titan checkpoint, `replaceable`
-  /// decides whether `force` may replace it. \error kInvalid (names), kLocked (a run or tool in that folder, or another
-  /// tool on the same DST), kFailed
+  /// left in `<DST>.tmp-rewrite`, and makes a new folder in it: folder(). If DST is not a Titan checkpoint,
+  /// `replaceable` decides whether `force` may replace it. \error kInvalid (names), kLocked (a run or tool in the run's
+  /// folder, or another tool on the same DST), kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {}, bool in_own_run = false);
   /// As begin(), for a checkpoint that is replaced by a part of itself: SRC and DST are `path`, which is in a run whose
@@ -55,12 +55,14 @@ class Rewrite {
   /// Checks free space. \error kFailed if less than `bytes` * 1.05 are free at DST
   Status need_space(std::uint64_t bytes) const;
   /// Polls `cancel` and renews the heartbeat of the locks. Call it between files, and about every 10 s during long
-  /// work; it writes at most every 5 s. \error kLocked if a run has taken over the folder; that of a stop
+  /// work; it writes a heartbeat at most every 5 s. \error kLocked if a run has taken over the folder; the error of a
+  /// stop request
   Status beat(const CancelToken& cancel = {});
-  /// link_or_copy() for `member` of SRC; creates its folder if missing. A copy calls beat() and polls `cancel`.
+  /// Calls link_or_copy() for `member` of SRC; creates the member's folder if missing. A copy calls beat() and polls
+  /// `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
-  /// As above, for a member of the manifest of SRC. Unless it is a shard or has 64 MiB or more, its digest is checked
-  /// first.
+  /// As the other carry(), for a member of the manifest of SRC. Unless the member is a shard or has 64 MiB or more, its
+  /// digest is checked first.
   /// \error kCorrupt
   Result<Carried> carry(const FileEntry& file, const CancelToken& cancel = {});
   /// Creates `member` with the content `text`, and its folder if missing. Syncs the file.

@@ -28,7 +28,7 @@ using LeafProvider = std::function<Result<std::span<const std::byte>>(std::size_
 struct WrittenShard {
   FileEntry file;
   std::vector<Piece> pieces;                ///< one per given piece; their `file` is 0
-  std::vector<std::vector<Digest>> leaves;  ///< raw digests of the leaves of each piece
+  std::vector<std::vector<Digest>> leaves;  ///< per piece: digests of the leaves' raw bytes
 };
 
 struct ShardWriteOptions {
@@ -68,24 +68,25 @@ class ShardWriter {
                                                                       ///< index in the tensor
   std::uint64_t stored_bytes(std::size_t piece, std::uint64_t leaf) const;  ///< the length that put() expects
 
-  /// Writes the stored bytes of one leaf. `raw` and `stored` are the digests for its row; the caller must have checked
-  /// that `bytes` has the digest `stored`. For adjacent leaves, put_run() needs only one write.
-  /// \error kFailed (I/O, another length than announced, a leaf that was put before)
+  /// Writes the stored bytes of one leaf. `raw` and `stored` are the digests for its row in the leaf table; the caller
+  /// must have checked that `bytes` has the digest `stored`. For adjacent leaves, put_run() needs only one write.
+  /// \error kFailed (I/O, another length than stored_bytes(), a leaf that was put before)
   Status put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw,
              const Digest& stored);
 
   struct LeafDigests {
     Digest raw, stored;
   };
-  /// As put(), for the `digests.size()` leaves from `first` on, with their stored bytes without gaps in `bytes`. In
-  /// every file that this class or write_shard() makes, the leaves of a piece are adjacent.
+  /// As put(), for the `digests.size()` leaves from `first` on, whose stored bytes follow each other in `bytes` without
+  /// gaps. In every file that this class or write_shard() makes, the leaves of a piece are adjacent.
   Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
                  std::span<const LeafDigests> digests);
 
-  /// Records a whole piece that another process has put after join() and made durable. `placed` and `digests` (raw) are
-  /// from its receipt. \error kFailed (another place or number of leaves than in this file, a leaf that was put before)
+  /// Records a whole piece that another process has put after join() and made durable. `placed` and `digests` (of the
+  /// leaves' raw bytes) are from that process's receipt. \error kFailed (another place or number of leaves than in this
+  /// file, a leaf that was put before)
   Status take_over(std::size_t piece, const Piece& placed, const std::vector<Digest>& digests);
-  /// The place of a piece, and the raw digests of its leaves. All of these leaves must have been put.
+  /// The place of a piece, and the digests of its leaves' raw bytes. All of these leaves must have been put.
   Result<std::pair<Piece, std::vector<Digest>>> placed(std::size_t piece) const;
   /// Ends the work of a process that called join(): makes its leaves durable and closes the file. Call it once. \error
   /// kFailed

@@ -40,8 +40,8 @@ class SharedWriter {
   /// but no files. On a rank that makes no files the leaves are durable on return; a maker syncs in complete().
   /// \error kFailed, the errors of `source`
   Result<RankReceipt> write(TensorSource& source);
-  /// Completes the files of this maker: tables, sync, folders, read-back. `others` are the receipts of the ranks that
-  /// wrote into them. Returns the receipt for all of them. \error kFailed
+  /// Completes the files of this maker: tables, sync, folders, read-back. `others` are the receipts of the other ranks
+  /// that wrote into these files. Returns one receipt for all leaves in these files. \error kFailed
   Result<RankReceipt> complete(const std::vector<RankReceipt>& others);
 
  private:

@@ -19,7 +19,7 @@ struct StepCopyOptions {
 /// Copies the step at `from` into `checkpoint_dir` and publishes it as a save does. A member of `from` that does not
 /// match its digests fails the copy, and nothing is published.
 /// \error kCorrupt, kMediaError (`from` is damaged, or cannot be read), kNotFound (`from`), kIncompatible (newer
-/// format), kFailed (also ENOSPC), kTerminated, kInterrupted (by `cancel`), those of publish()
+/// format), kFailed (also ENOSPC), kTerminated, kInterrupted (by `cancel`), the errors of publish()
 Result<Published> copy_step(Fs& fs, const std::string& from, const std::string& checkpoint_dir,
                             const StepCopyOptions& options);
 

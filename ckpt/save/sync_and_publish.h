@@ -42,8 +42,8 @@ struct CommitOptions {
 };
 
 /// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes the name durable. An existing folder of that name stays
-/// only if its id is equal and all its bytes, read now, match their digests; `tmp_dir` is then removed. Otherwise it is
-/// moved aside, with its `.keep`: a damaged one to `.damaged-step-N-<id>`, another checkpoint to
+/// only if its id is equal and all its bytes, read now, match their digests; `tmp_dir` is then removed. Otherwise the
+/// existing folder is moved aside, with its `.keep`: a damaged one to `.damaged-step-N-<id>`, another checkpoint to
 /// `.foreign-step-N-<id>`, which nothing deletes.
 Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                           const Manifest& manifest, const CommitOptions& options = {});

@@ -15,14 +15,14 @@ class Fs;
 
 /// Bytes that must be free on the disk to save `snapshot`: an estimate * 1.05.
 std::uint64_t space_for_save(const Snapshot& snapshot);
-/// Checks that a checkpoint of `snapshot` fits on the disk. \error kFailed, which says what it needs and what is free;
-/// the hint names what uses the space
+/// Checks that a checkpoint of `snapshot` fits on the disk. \error kFailed, which says what the checkpoint needs and
+/// what is free; the hint names what uses the space
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
 
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders, after check_space(). `checkpoint_dir`
-/// must exist. Returns the path of the temporary folder. If this process dies, the next start removes it, provided that
-/// is_save_id(save_id). \error kInvalid (the snapshot, or a `save_id` with other characters than letters, digits, - and
-/// _), kFailed (disk full, I/O, no `checkpoint_dir`)
+/// must exist. Returns the path of the temporary folder. If this process dies, the next start of the run removes the
+/// folder, provided that is_save_id(save_id). \error kInvalid (the snapshot, or a `save_id` with other characters than
+/// letters, digits, - and _), kFailed (disk full, I/O, no `checkpoint_dir`)
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot,
                                const std::string& save_id);
 

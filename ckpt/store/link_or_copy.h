@@ -24,7 +24,7 @@ struct Carried {
 /// tried if the file system answers kUnsupported (another device, links not permitted, too many links, no such call);
 /// any other error ends the call. `to` must not exist, and does not exist after an error. The folder of `to` is not
 /// synced. `pulse` is called between the blocks of a copy; its error ends the call. \error kFailed, kMediaError,
-/// kNotFound, kCorrupt (a link), those of `pulse`
+/// kNotFound, kCorrupt (a link), the errors of `pulse`
 Result<Carried> link_or_copy(Fs& fs, const std::string& folder, const std::string& member, const std::string& to,
                              const std::function<Status()>& pulse = {});
 

@@ -22,7 +22,8 @@ Result<std::unique_ptr<File>> open_target(Fs& fs, const std::string& path);
 /// `what` names what is expected, for example "a key". \error kInvalid: no file is there, or not a regular one
 Result<std::string> named_file(Fs& fs, const std::string& path, const std::string& what);
 
-/// The content of that file. \error as named_file(); kCorrupt (more than `limit` bytes), kMediaError, kFailed
+/// The content of the file that named_file() finds. \error as named_file(); kCorrupt (more than `limit` bytes),
+/// kMediaError, kFailed
 Result<std::vector<std::byte>> read_named_file(Fs& fs, const std::string& path, const std::string& what,
                                                std::uint64_t limit);
 

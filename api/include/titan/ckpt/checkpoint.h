@@ -17,7 +17,8 @@ namespace titan {
 /// A unit of a checkpoint that is damaged, or that could not be read.
 struct Damage {
   std::string file;          ///< path in the checkpoint's folder
-  std::string unit;          ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing", "link"
+  std::string unit;          ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing", "link";
+                             ///< also "file" if unreadable
   std::string tensor;        ///< the tensor that has the bytes, if `unit` is "leaf"
   std::uint64_t offset = 0;  ///< where the unit begins in the file, in bytes
   std::uint64_t bytes = 0;   ///< length of the unit, in bytes
@@ -55,8 +56,8 @@ class Checkpoint {
   /// \error kNotFound, kInvalid (the size of `out`), kCorrupt, kUnreadable, kFailed
   Status read(const std::string& tensor, std::span<std::byte> out) const noexcept;
   /// Reads a slice into `out`, row-major and without gaps. `slice` has one range per dimension; trailing dimensions
-  /// without a range are read whole. The size of `out` must be exactly the size of the slice in bytes. \error as above;
-  /// kInvalid (a range outside of the tensor)
+  /// without a range are read whole. The size of `out` must be exactly the size of the slice in bytes. \error as for a
+  /// whole tensor; kInvalid (a range outside of the tensor)
   Status read(const std::string& tensor, std::span<const Range> slice, std::span<std::byte> out) const noexcept;
 
   /// The state of the training without tensors. Without a train state in the checkpoint, only step, program and
