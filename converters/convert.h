@@ -28,8 +28,8 @@ struct ConvertOptions {
 /// Checks that conversions use the configuration key `key`. \error kInvalid, naming the nearest key
 Status check_config_key(const std::string& key);
 
-/// Converts the checkpoint; DST appears complete or not at all. \error kInvalid (formats, names), kNotFound,
-/// kUnsupported, kIncompatible, kCorrupt, kLocked, kFailed
+/// Converts the checkpoint; the destination appears complete or not at all. \error kInvalid (formats, names),
+/// kNotFound, kUnsupported, kIncompatible, kCorrupt, kLocked, kFailed
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options);
 
 }  // namespace titan::convert

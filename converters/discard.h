@@ -7,7 +7,7 @@
 
 namespace titan::convert {
 
-/// Reads existing files. Discards everything that is written; it cannot be read back.
+/// Reads existing files. Discards everything that is written: written data cannot be read back.
 class Discard final : public ckpt::MediaWatch {
  public:
   using MediaWatch::MediaWatch;

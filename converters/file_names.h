@@ -15,7 +15,7 @@ struct StateKey {
   std::string_view before;  ///< up to and including "state."
   std::string_view parameter, field;
 };
-/// Splits such a key; nullopt for other names.
+/// Splits a key of optimizer state; nullopt for other names.
 std::optional<StateKey> split_state_key(std::string_view name);
 
 /// `name` without the segments that torch.compile, FSDP, DDP and activation checkpointing insert.

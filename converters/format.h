@@ -150,7 +150,7 @@ enum class DcpNames {
 struct ExportOptions {
   std::vector<std::string> skip;  ///< shell patterns of Titan's tensors to leave out
   std::optional<DType> dtype;     ///< cast floating-point parameters
-  bool q8_0 = false;              ///< gguf: quantise them instead
+  bool q8_0 = false;              ///< gguf: quantise floating-point parameters to q8_0
   /// limit for a file, if the format has several; a larger tensor gets its own file
   std::uint64_t max_shard_bytes = 5'000'000'000;
   bool untie = false;                      ///< write a tied head as a separate tensor

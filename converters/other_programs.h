@@ -24,7 +24,7 @@ Result<bool> file_there(Fs& fs, const std::string& path);
 /// another kind of file (a web page, a git-lfs pointer, an archive), returns kUnsupported naming that kind instead.
 Status or_wrong_file_kind(const std::string& path, std::string_view beginning, const Status& error,
                           ckpt::FileKind expected = ckpt::FileKind::kUnknown);
-/// As above, for a file of which nothing was read yet.
+/// As the other or_wrong_file_kind(), for a file of which nothing was read yet.
 Status or_wrong_file_kind(const std::string& path, ckpt::File& file, const Status& error, ckpt::FileKind expected);
 
 }  // namespace titan::convert

@@ -15,9 +15,9 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
-/// The elements of [first, first + count) of a tensor of `shape` that are in `chunk`, as runs in ascending order in
-/// both. The runs of one call are adjacent in the chunk, so one read fetches all of them. Empty if the chunk has no
-/// element of the range.
+/// The elements of [first, first + count) of a tensor of `shape` that are in `chunk`, as runs that ascend both in the
+/// tensor and in the chunk. The runs of one call are adjacent in the chunk, so one read fetches all of them. Empty if
+/// the chunk has no element of the range.
 std::vector<Run> chunk_runs(const std::vector<std::uint64_t>& shape, const Chunk& chunk, std::uint64_t first,
                             std::uint64_t count);
 

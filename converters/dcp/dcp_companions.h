@@ -11,8 +11,8 @@ namespace titan::convert::dcp {
 /// verl use for it; empty if there is none. \error kFailed
 Result<std::string> find_config(Fs& fs, const std::string& path);
 
-/// Adds to `plan` the companions in `path` and, with `huggingface`, those in the folder of the config.json. Notes
-/// further models and optimizers, and run state in pickles; all of these are ignored. \error kFailed
+/// Adds to `plan` the companions in `path` and, with `huggingface`, those in the folder of the config.json. Also adds
+/// notes about further models and optimizers and about run state in pickles, all of which are ignored. \error kFailed
 Status take_dcp_companions(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan);
 
 }  // namespace titan::convert::dcp

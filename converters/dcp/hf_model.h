@@ -11,7 +11,7 @@
 
 namespace titan::convert::dcp {
 
-/// What is known of such a model.
+/// What is known of the model of a directory with Hugging Face's names.
 struct HfModel {
   std::optional<recipe::ModelDims> dims;  ///< nullopt: no source has all dimensions
   std::uint64_t head_dim = 0;             ///< 0: not known

@@ -10,8 +10,8 @@ namespace titan::convert::dcp {
 
 /// One key to write. A tensor is one chunk; all items are in one file.
 struct WrittenItem {
-  std::vector<std::string> path;  ///< the path to which torch unflattens it: {"optimizer", "state.norm.weight.step"};
-                                  ///< the key is its parts joined by '.'
+  std::vector<std::string> path;  ///< the key's path once torch unflattens it: {"optimizer", "state.norm.weight.step"};
+                                  ///< the key is the path's parts joined by '.'
   std::string dtype;              ///< empty for a plain value
   std::vector<std::uint64_t> shape;
   ItemRange range;

@@ -68,14 +68,14 @@ GroupSettings settings_of(GroupSettings group, const recipe::UpdateSettings& upd
 /// The factors by which optimizer.rules multiply learning rates, 1 first.
 std::vector<double> lr_factors(const std::vector<recipe::UpdateSettings>& updates);
 
-/// Compares the fields after `prefix` ("optimizer.param_groups.norm.weight."). \error kIncompatible naming both values;
-/// kCorrupt
+/// Compares the values whose names begin with `prefix` ("optimizer.param_groups.norm.weight."). \error kIncompatible
+/// naming both values; kCorrupt
 Status check_group(const StoredValues& values, const std::string& prefix, const GroupSettings& expected);
 
 /// Checks that the configured optimizer is AdamW, the only one supported here. \error kIncompatible
 Status check_optimizer(const recipe::Config& config);
 /// Checks that Adam's step count of each parameter (`counts`) is `step`, which messages call `name`. \error
-/// kIncompatible naming both
+/// kIncompatible naming both counts
 Status check_steps(const StoredValues& values, const std::vector<ckpt::ParameterMeta>& parameters,
                    const std::vector<std::uint64_t>& counts, const std::string& name, std::uint64_t step);
 
@@ -83,8 +83,8 @@ Status check_steps(const StoredValues& values, const std::vector<ckpt::Parameter
 bool is_group_field(std::string_view field);
 /// The error that the group field `name` is not known. \error kIncompatible always
 Status unknown_field(const std::string& path, const std::string& name);
-/// The error that a param group has no `amsgrad`, so it is not AdamW's (RAdam's groups have none). \error
-/// /// kIncompatible always
+/// The error that a param group has no `amsgrad`, so it is not AdamW's (RAdam's groups have none). \error kIncompatible
+/// always
 Status no_adamw(const std::string& path);
 
 }  // namespace titan::convert::dcp

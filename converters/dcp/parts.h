@@ -22,8 +22,8 @@ struct FurtherParts {
 };
 /// Lists further parts; none if `path` is not a folder written by accelerate. \error kFailed
 Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path);
-/// If `path` is the model's directory of such a checkpoint: the note about the optimizer's directory next to it; else
-/// "". \error kFailed
+/// If `path` is the model's directory of a checkpoint with two directories: the note about the optimizer's directory
+/// next to it; else "". \error kFailed
 Result<std::string> sibling_optimizer_note(ckpt::Fs& fs, const std::string& path);
 
 /// The metadata of a whole checkpoint, joined from that of its parts (path and metadata of each). If a name occurs

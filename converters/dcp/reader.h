@@ -22,9 +22,9 @@ namespace titan::convert::dcp {
 /// Thread-safe. Keeps the metadata, a few open files, and the locations of recently read chunks.
 class DcpReader {
  public:
-  /// Reads `.metadata`, or those of the checkpoint's parts (parts.h), and checks that every file exists and is long
-  /// enough for its items. Reads no item. \error kNotFound (no `.metadata`), kCorrupt, kUnsupported (Pickle::decode,
-  /// parse_metadata)
+  /// Reads `.metadata`, or the `.metadata` files of the checkpoint's parts (parts.h), and checks that every file exists
+  /// and is long enough for its items. Reads no item. \error kNotFound (no `.metadata`), kCorrupt, kUnsupported
+  /// (Pickle::decode, parse_metadata)
   static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -28,9 +28,9 @@ struct TrainedParameters {
   const std::vector<std::string>& names;  ///< name of each in the optimizer
   bool newer = false;                     ///< trained by torchtitan 0.3.0, whose scheduler stores no rates
 };
-/// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, and that all of Adam's
-/// steps and settings are equal. Titan's token count is that of one rank, which torchtitan stores, times the number of
-/// data-parallel ranks.
+/// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, that Adam's step of
+/// each parameter equals step, and that the optimizer's settings are those of `config`. Titan's token count is that of
+/// one rank, which torchtitan stores, times the number of data-parallel ranks.
 /// \error kIncompatible naming both values; kCorrupt
 ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const TrainedParameters& trained,
                                       const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config);

@@ -14,7 +14,7 @@ class Fs;
 
 namespace titan::convert::dcp {
 
-/// Whether `name` is a shard of such a model: "shard-00001-model-00001-of-00001.safetensors".
+/// Whether `name` is the name of one of these per-rank files: "shard-00001-model-00001-of-00001.safetensors".
 bool is_shard(std::string_view name);
 /// The names of shards in `folder`, ascending; empty if it cannot be listed.
 std::vector<std::string> shards_in(ckpt::Fs& fs, const std::string& folder);

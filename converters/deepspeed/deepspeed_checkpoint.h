@@ -10,7 +10,7 @@ struct FoundStep {
   std::string other;   ///< an older step that the run also names
 };
 /// Finds the folder with the files of a step: `path` itself, or the newer of the steps that the files `latest` and
-/// `latest_universal` in `path` name. If both name one step, the universal form is taken. \error kFailed
+/// `latest_universal` in `path` name. If both files name the same step, the universal form is taken. \error kFailed
 Result<FoundStep> find_step(Fs& fs, const std::string& path);
 
 /// The format "deepspeed" (read only); never destroyed.

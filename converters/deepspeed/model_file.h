@@ -20,7 +20,7 @@ struct ModelFile {
   std::optional<std::uint64_t> step;  ///< global_steps
   std::uint64_t skipped = 0;          ///< how many of these steps the loss scaler skipped
   bool frozen = false;                ///< some parameters are not trained
-  bool optimizer = false;             ///< the file contains the optimizer state, which it does without ZeRO
+  bool optimizer = false;             ///< the file contains the optimizer state (only without ZeRO)
 };
 /// Opens the model file at `path`. \error as TorchFile::open
 Result<ModelFile> open_model_file(ckpt::Fs& fs, const std::string& path);

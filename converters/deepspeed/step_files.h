@@ -22,7 +22,7 @@ struct StepFiles {
 };
 
 /// Finds the files of a step in `folder`. \error kCorrupt: missing ranks or model file, or a name that is not
-/// DeepSpeed's; kUnsupported: files of pipelines, experts, tensor-parallel ranks (named); kFailed
+/// DeepSpeed's; kUnsupported: files of pipelines, experts, tensor-parallel ranks; kFailed
 ckpt::Result<StepFiles> files_of_step(ckpt::Fs& fs, const std::string& folder);
 
 /// The data-parallel rank in the name of a ZeRO file, with or without extension; nullopt if the name is not of

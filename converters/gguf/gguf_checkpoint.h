@@ -6,8 +6,8 @@ namespace titan::convert {
 
 inline constexpr const char* kGgufSuffix = ".gguf";
 
-/// The files of the model at `path`, which is a file or a folder: all parts of a split model, ascending. Empty if it is
-/// neither, or a folder without a model or with several. \error kFailed
+/// The files of the model at `path`, which is a file or a folder: all parts of a split model, ascending. Empty if
+/// `path` is neither, or a folder without a model or with several. \error kFailed
 Result<std::vector<std::string>> gguf_files(Fs& fs, const std::string& path);
 /// The names of the GGUF files in a folder, ascending; empty if there is no folder. \error kFailed
 Result<std::vector<std::string>> gguf_names(Fs& fs, const std::string& folder);

@@ -46,9 +46,11 @@ struct GgufHeader {
   std::optional<std::string> text(const std::string& key) const;
 };
 
-/// Reads the beginning of `file`, called `what` in messages. Allocates no more than the file has bytes; lists are
-/// skipped, not kept. \error kCorrupt (invalid in any GGUF file), kUnsupported (another version or byte order, element
-/// types that are not read, by name), kFailed \source https://github.com/ggml-org/ggml, docs/gguf.md
+/// Reads the beginning of `file`, called `what` in messages. Allocates memory only for entries that fit into the file;
+/// elements of lists are skipped. \error kCorrupt (violates the GGUF format), kUnsupported (another version or byte
+/// order, a header above the limits, or a tensor of an element type that Titan does not read; the message names the
+/// type), kFailed
+/// \source https://github.com/ggml-org/ggml, docs/gguf.md
 ckpt::Result<GgufHeader> read_gguf_header(ckpt::File& file, const std::string& what);
 
 }  // namespace titan::convert

@@ -14,7 +14,7 @@ inline constexpr const char* kGgufEmbedding = "token_embd.weight";
 inline constexpr const char* kGgufHead = recipe::kHeadName.data();  // llama.cpp calls it as Titan does
 inline constexpr const char* kGgufRope = "rope_freqs.weight";
 /// Titan's own metadata key, with the text of model.rope_scaling. The table rope_freqs.weight alone does not determine
-/// it.
+/// the scaling.
 inline constexpr const char* kGgufTitanRope = "titan.rope_scaling";
 
 /// The model in a file.
@@ -24,7 +24,8 @@ struct GgufModel {
 };
 
 /// llama.cpp's name of the architecture with the parts of `model`; nullopt if there is none. In files of architecture
-/// llama, rows of queries and keys are in Titan's interleaved order; in others, in rotate-half order.
+/// llama, rows of queries and keys are in Titan's interleaved order; in files of other architectures, in rotate-half
+/// order.
 std::optional<std::string> gguf_architecture(const recipe::ModelDims& model);
 
 /// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty if the file has none; `what` names the

@@ -15,8 +15,8 @@ namespace titan::convert {
 
 using ckpt::JsonValue;
 
-/// The getters check a member's type. status() is the first error. `absent` is the value of a missing member; a member
-/// without it must be there.
+/// The getters check a member's type. status() is the first error. `absent` is the value of a missing member; a getter
+/// that gets no `absent` treats a missing member as an error.
 class Fields {
  public:
   Fields(const std::string& what, const JsonValue& object) : what_(what), object_(object) {}

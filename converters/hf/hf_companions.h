@@ -12,7 +12,8 @@ struct DirEntry;
 
 namespace titan::convert {
 
-/// Adds to `plan` the companions in `folder` whose names it does not have yet, and notes which cannot be taken.
+/// Adds to `plan` the companions in `folder` whose names `plan` does not have yet, and a note about those that cannot
+/// be taken.
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan);
 /// The beginning of the note that names files that are not copied.
 inline constexpr const char* kNotCopied = "left behind: ";

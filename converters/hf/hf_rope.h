@@ -14,8 +14,8 @@ void read_hf_rope(Fields& fields, double theta, recipe::ModelDims& model);
 /// two keys (rope_theta, rope_scaling), and each ignores the other's. Existing keys stay.
 void add_both_ropes(JsonValue& config, const recipe::ModelDims& model);
 
-/// The context length to write into a configuration of `model` if `wanted` tokens are wanted. It is `wanted`, except
-/// with dynamic RoPE scaling, which begins at the written length.
+/// The context length in tokens to write into a configuration of `model`: `wanted`; with dynamic RoPE scaling the
+/// original length, because transformers begins the scaling at the written length.
 std::uint64_t written_context(const recipe::ModelDims& model, std::uint64_t wanted);
 
 }  // namespace titan::convert

@@ -1,6 +1,6 @@
 #pragma once
-// Makes a config.json from the text settings in a file of another format. It travels with the model in Titan
-// checkpoints, which have no other place for these settings.
+// Makes a config.json from the text settings in a file of another format. This config.json travels with the model in
+// Titan checkpoints, which have no other place for these settings.
 #include <cstdint>
 #include <optional>
 

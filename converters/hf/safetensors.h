@@ -43,7 +43,7 @@ struct SafetensorsHeader {
 ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
                                                           std::uint64_t buffer_bytes, bool float8 = false);
 
-/// Reads the header of `file`, called `what`. \error as above, kFailed
+/// Reads the header of `file`, called `what` in messages. \error as decode_safetensors_header(), kFailed
 ckpt::Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what, bool float8 = false);
 
 /// Arranges `entries` in the canonical order (larger alignment first, then by name), sets their offsets, and returns

@@ -14,7 +14,7 @@ class Fs;
 
 namespace titan::convert {
 
-/// These facts.
+/// What the files say about the tokenizer and the context length.
 struct TextFacts {
   bool byte_tokenizer = false;             ///< tokenizer.json is the byte tokenizer's (byte_tokenizer.h)
   bool tokenizer = false;                  ///< there is a tokenizer other than the byte tokenizer

@@ -21,7 +21,8 @@ struct RuledNames {
 RuledNames rule_names(const std::vector<ForeignTensor>& tensors, const ImportOptions& options);
 
 /// `ruled.rest` without the skip patterns that matched tensors in the file but match none of `parameters` (the tensors
-/// under Hugging Face's names) or their moments. They have done their work and must not be reported as unused.
+/// under Hugging Face's names) or their moments. These patterns have already had an effect, so they must not be
+/// reported as unused.
 ImportOptions rest_of(const RuledNames& ruled, const std::vector<ForeignTensor>& parameters);
 
 /// Adds the skipped ones of `tensors` to the report of `plan`.

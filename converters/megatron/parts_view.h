@@ -14,8 +14,8 @@ namespace titan::convert::megatron {
 /// Parts of the tensors of another checkpoint: the model's first, then the optimizer's.
 class PartsView final : public ForeignCheckpoint {
  public:
-  /// `raw` must outlive this object. `ruled` renames and skips its tensors. A parameter's fp32 master weights are used
-  /// if there are any. \error kIncompatible: `model` does not fit the tensors
+  /// `raw` must outlive this object. `ruled` renames and skips tensors of `raw`. A parameter's fp32 master weights are
+  /// used if there are any. \error kIncompatible: `model` does not fit the tensors
   static Result<PartsView> of(const ForeignCheckpoint& raw, const RuledNames& ruled, const recipe::ModelDims& model);
 
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;

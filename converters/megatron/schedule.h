@@ -21,7 +21,7 @@ struct Scheduler {
 };
 
 /// The schedule of steps after `step`, with `batch` samples each, as phases. `what` names the checkpoint. \error
-/// kUnsupported: a style that Titan does not have; kIncompatible: lengths that make no schedule
+/// kUnsupported: a style that Titan does not have; kIncompatible: lengths from which no schedule can be made
 ckpt::Result<std::vector<ckpt::LrPhase>> phases_of(const std::string& what, const Scheduler& scheduler,
                                                    std::uint64_t step, std::uint64_t batch);
 

@@ -15,7 +15,7 @@ struct OptimizerState {
   double count = 0;  ///< Adam's `step`
 };
 
-/// This state; members are empty if the checkpoint lacks them.
+/// The non-tensor state; members are empty if the checkpoint lacks them.
 struct CommonState {
   std::optional<Arguments> arguments;
   std::optional<std::uint64_t> step;

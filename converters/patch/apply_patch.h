@@ -24,9 +24,10 @@ struct ApplyReport {
   std::vector<std::string> notes;
 };
 
-/// Writes the target, byte for byte. It appears complete or not at all. Before publishing it, reads all of it back and
-/// checks its id against the patch. \error kInvalid (names, not a patch), kIncompatible (another base: both ids; a
-/// newer patch), kCorrupt (a damaged patch or base), kLocked, kFailed, kInterrupted, kTerminated
+/// Writes the target, byte for byte. The target appears complete or not at all. Before publishing it, reads all of it
+/// back and checks its id against the patch. \error kInvalid (names, not a patch), kIncompatible (another base, with
+/// both ids in the message; a newer patch), kCorrupt (a damaged patch or base), kLocked, kFailed, kInterrupted,
+/// kTerminated
 Result<ApplyReport> apply_patch(Fs& fs, const ApplyOptions& options);
 
 }  // namespace titan::convert

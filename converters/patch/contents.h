@@ -60,7 +60,7 @@ class Contents {
   const std::vector<std::string>& others() const { return others_; }
   virtual const char* kind() const = 0;  ///< "titan" or "hf"
   virtual std::uint64_t step() const { return 0; }
-  /// The id in the manifest of a Titan checkpoint. Empty for others: content_id() computes it.
+  /// The id in the manifest of a Titan checkpoint. Empty for other checkpoints, whose id content_id() computes.
   virtual std::optional<ckpt::Digest> id() const { return {}; }
   /// Memory for one piece, rounded up at both ends to whole blocks of the store.
   static ckpt::AlignedBuffer piece_memory() {

@@ -82,7 +82,7 @@ std::string encode_patch_end(const PatchHead& head);
 /// Decodes a head. \error kCorrupt, kIncompatible (a newer version)
 ckpt::Result<PatchHead> decode_patch_head(const std::string& what, std::string_view json);
 
-/// Reads a patch from begin to end; `what` names it in messages.
+/// Reads a patch from beginning to end; `what` names the patch in messages.
 class PatchReader {
  public:
   /// \error kInvalid (not a patch), kCorrupt, kIncompatible (newer), kFailed

@@ -6,8 +6,8 @@
 
 namespace titan::convert {
 
-/// ckpt::io_threads(wanted), at most 4, so that their buffers fit into 64 MiB: each thread needs 5 to 12 MiB for a
-/// piece, its base and the codec.
+/// ckpt::io_threads(wanted), at most 4, so that the threads' buffers fit into 64 MiB: each thread needs 5 to 12 MiB for
+/// a piece, its base and the codec.
 inline unsigned patch_threads(unsigned wanted) {
   constexpr unsigned kMost = 4;
   return std::min(ckpt::io_threads(wanted), kMost);

@@ -54,8 +54,7 @@ std::uint64_t torch_dtype_size(std::string_view name);
 /// torch's storage class of a dtype ("FloatStorage"); empty when there is none.
 std::string_view legacy_storage(std::string_view dtype);
 
-/// Parses the content of a data.pkl; does not read storages. \error kCorrupt, kUnsupported (a class or dtype outside of
-/// the list)
+/// Parses the content of a data.pkl; does not read storages. \error kCorrupt, kUnsupported (an unknown class or dtype)
 Result<ItemContent> parse_item(const Pickle& pickle);
 /// The tensor at `node`, which may be wrapped in a Parameter or a subclass of Tensor. \error kCorrupt, kUnsupported
 Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);

@@ -29,8 +29,8 @@ class AppendFile {
   std::uint64_t size() const { return begin_ + used_; }
   Status append(std::span<const std::byte> bytes);
   Status append(std::string_view text) { return append(std::as_bytes(std::span(text.data(), text.size()))); }
-  /// Appends `bytes` bytes, which `fill` provides, and returns them; they are valid until the next call. \error also
-  /// the errors of `fill`
+  /// Appends `bytes` bytes, which `fill` provides, and returns them; they are valid until the next call. \error
+  /// kFailed; errors of `fill`
   Result<std::span<const std::byte>> append(std::uint64_t bytes, const FillBytes& fill);
   /// Writes the rest, makes the file durable and closes it.
   Status finish();
@@ -45,8 +45,9 @@ class AppendFile {
   std::uint64_t begin_ = 0, used_ = 0;  // of the block: its offset in the file, and how much of it is filled
 };
 
-/// Provides a tensor's bytes: calls `put` for consecutive parts, together as many bytes as the tensor has.
+/// Takes the next `bytes` bytes of a tensor, which `fill` provides.
 using PutBytes = std::function<Status(std::uint64_t bytes, const FillBytes& fill)>;
+/// Provides a tensor's bytes: calls `put` for consecutive parts, together as many bytes as the tensor has.
 using TensorBytes = std::function<Status(const PutBytes& put)>;
 
 /// The bytes of an item in its file.

@@ -49,7 +49,7 @@ struct PickleLimits {
 class Pickle {
  public:
   /// Decodes `bytes`, which the result keeps. `what` names the pickle in messages.
-  /// \error kCorrupt naming the opcode and its offset: syntax, a limit, an opcode or a call that is not in the list
+  /// \error kCorrupt naming the opcode and its offset: syntax, a limit, an opcode or a call that is not allowed
   static Result<Pickle> decode(std::string what, std::string bytes, const PickleLimits& limits = {});
 
   NodeId root() const { return root_; }

@@ -27,8 +27,8 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-/// A box of a tensor. Its elements, row-major, are stored in the concatenation of `segments`, from element `first` of
-/// it on.
+/// A box of a tensor. Its elements, row-major, are stored in the concatenation of `segments`, beginning with element
+/// `first` of the concatenation.
 struct Piece {
   std::vector<std::uint64_t> offsets, sizes;
   std::vector<Segment> segments;

@@ -31,7 +31,7 @@ struct GroupValues {
 Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
 /// Reads a list of groups: the settings of each of the `count` parameters in them. torch numbers parameters across all
 /// groups (`params`); if there are no numbers, each group has one parameter. \error kCorrupt; kIncompatible: groups
-/// differ, and nothing tells which parameter is in which
+/// differ, and nothing tells which parameter is in which group
 Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId groups, std::size_t count);
 
 /// Tensors in pieces under Hugging Face's names: first the model's, then "optimizer.state.NAME.exp_avg" and so on.
@@ -60,8 +60,8 @@ class TrainedSource : public ForeignCheckpoint {
   void add_moments(const std::vector<ExpertPart>& parts, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
                    double step);
 
-  /// Finds the parameters of optimizer states that have the name of no model tensor, because the model's tensors are
-  /// named differently: by looking up the state's name in `names`.
+  /// For optimizer states whose names no model tensor has, because the model's tensors are named differently: finds
+  /// each state's parameter by looking up the state's name in `names`.
   void know_states(const NameTable& names);
   /// `groups` (settings by the name of an optimizer state), with the same settings added under the names of the tensors
   /// that `plan` uses for these parameters.
@@ -75,8 +75,8 @@ class TrainedSource : public ForeignCheckpoint {
   std::unique_ptr<ForeignCheckpoint> model_view() const;
   /// `options` without patterns that match only optimizer tensors, because these tensors may not exist.
   ImportOptions of_model(const ImportOptions& options) const;
-  /// Whether `options` request the run's state: they have a configuration of a run. If the optimizer cannot be read
-  /// (`why_`), false if they skip it.
+  /// Whether `options` request the run's state: they have a configuration of a run, and `look` is not set. False if the
+  /// optimizer cannot be read (`why_`) and `options` skip it.
   bool asks_for_run(const ImportOptions& options) const;
   /// Adds the optimizer state of each parameter to `plan`. \error kIncompatible: state of some parameters is missing,
   /// or of all although `options` ask for the run

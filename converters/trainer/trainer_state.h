@@ -43,9 +43,9 @@ Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 /// models/{llama,mistral,qwen2,qwen3,olmo2,mixtral,qwen3_moe}
 std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model, bool fused = false);
 
-/// Reads the optimizer state of `model` from the files at `paths` (one per rank, in order) and adds these to `files`.
-/// \error kCorrupt; kIncompatible: for another model, or with groups other than matrices and vectors; kUnsupported: not
-/// AdamW
+/// Reads the optimizer state of `model` from the files at `paths` (one per rank, in order) and adds these files to
+/// `files`. \error kCorrupt; kIncompatible: the state is another model's, or has groups other than matrices and
+/// vectors; kUnsupported: not AdamW
 Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& paths, const recipe::ModelDims& model,
                                         PieceFiles& files);
 

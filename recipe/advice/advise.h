@@ -66,7 +66,8 @@ struct AdviseReport {
   std::vector<std::string> not_known;  ///< missing records, and which answers are missing because of them
 };
 
-/// Reads the records of a run and makes the recommendations. \error kNotFound (no metrics.jsonl), those of read_metrics
+/// Reads the records of a run and makes the recommendations. \error kNotFound (no metrics.jsonl), the errors of
+/// read_metrics
 ckpt::Result<AdviseReport> advise_run(ckpt::Fs& fs, const AdviseOptions& options);
 
 }  // namespace titan::recipe

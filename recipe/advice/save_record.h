@@ -8,7 +8,7 @@
 
 namespace titan::recipe {
 
-/// These statistics.
+/// Statistics of the steps and saves in one file.
 struct SaveRecord {
   std::uint64_t first_step = 0, last_step = 0;  ///< 0: no step
   std::optional<double> step_s;  ///< seconds: median over the last steps of the newest start, without its first step

@@ -52,7 +52,7 @@ ckpt::Status parse_rename(const std::string& what, const std::string& text, Name
 
 /// Whether `config` has rules for its initial weights: checkpoint.initial_load_map, _skip, _rename or _rows.
 bool gives_rules(const Config& config);
-/// The rules given by these keys. Those of initial_load_skip and _rename are tried before those in the file
+/// The rules that these keys give. Rules of initial_load_skip and _rename are tried before the rules in the file
 /// initial_load_map. \error as read_name_rules
 ckpt::Result<NameRules> given_rules(ckpt::Fs& fs, const Config& config);
 
@@ -73,8 +73,8 @@ std::string unknown_row_order(std::string_view from, std::string_view to, const 
 /// The hint for the error of unknown_row_order().
 extern const char* const kRowOrderHint;
 
-/// One line for each skip or rename rule that has no effect on `names`: it matches none, or only names that earlier
-/// rules match. It is probably a typing error.
+/// One line for each skip or rename rule that has no effect on `names`, because it matches none of them, or only names
+/// that earlier rules match. Such a rule is probably a typing error.
 std::vector<std::string> unused_rules(const std::vector<std::string>& names, const NameRules& rules);
 
 }  // namespace titan::recipe

@@ -94,7 +94,7 @@ struct Config {
     std::optional<std::string> memory_limit;  ///< per rank: "24GiB"
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
-    std::string gradient_exchange = "late";  ///< late: once per step; node, always: after each micro-batch
+    std::string gradient_exchange = "late";  ///< late, node, always: ExchangeDomain (plan_values.h)
     std::int64_t exchange_parts = 0;         ///< number of parts of an exchange; 0: chosen for the device
     /// Number of torchtitan's ranks that share a batch (tensor x context parallel). Not a key: Titan has no such ranks.
     std::int64_t ranks_of_a_batch = 1;
@@ -120,8 +120,8 @@ struct Config {
     std::string compression = "none";
     bool verify_compression = true;
     std::string verify_after_write = "sampled";  ///< off, sampled, all
-    std::int64_t parity = 0;                     ///< parity files per group of members: so many members of a group may
-                                                 ///< be lost
+    std::int64_t parity = 0;                     ///< parity files per group of members: the number of lost members
+                                                 ///< of a group that can be rebuilt
     std::string async_mode = "async";            ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
     std::int64_t files_per_host = 4;             ///< most raw shard files of a component per host; 0: one per rank

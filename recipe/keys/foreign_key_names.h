@@ -5,7 +5,7 @@
 
 namespace titan::recipe {
 
-/// One such name.
+/// The name of a key in another trainer.
 struct ForeignKeyName {
   const char* name;  ///< last part of the name in the other program, with "_"
   const char* key;   ///< Titan's key, or a flag ("--nproc N")

@@ -26,7 +26,7 @@ Result<ckpt::Settings> read_rows(ckpt::Fs& fs, const std::string& path);
 Result<ckpt::Settings::value_type> parse_row(const std::string& text);
 
 /// The name under which `rows` have the value of `key`: the key itself, an alias, or the key from which it is derived
-/// while unset. Empty if they do not have it; a row "not set" counts as missing.
+/// while unset. Empty if `rows` lack the value; a row "not set" counts as missing.
 std::string stored_key(const ckpt::Settings& rows, const std::string& key);
 
 /// The configuration in `rows`. Reads only `keys` and their aliases; other keys keep their defaults. Types and ranges
@@ -37,7 +37,7 @@ Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std:
 
 /// The keys that lr_settings() reads.
 std::vector<std::string> lr_keys();
-/// The LR schedule of a configuration. Its last step is that of training unless lr_scheduler.total_steps is set.
+/// The LR schedule of a configuration. Its last step is lr_scheduler.total_steps if set, else training.steps.
 ckpt::LrSettings lr_settings(const Config& config);
 
 }  // namespace titan::recipe

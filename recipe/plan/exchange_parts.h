@@ -17,8 +17,8 @@ inline constexpr std::uint64_t kLeavesOfPart = 32;
 std::uint32_t most_exchange_parts(const RunPlan& plan);
 
 /// The part of each parameter, in model order, counted from 0 on each pipeline rank. A part consists of whole layers;
-/// parts have about the same number of elements. There are at most plan.exchange_parts, plus one for a tied embedding,
-/// which has two gradient sums. All are 0 if plan.exchange_parts is 1.
+/// parts have about the same number of elements. There are at most plan.exchange_parts parts, plus one for a tied
+/// embedding, which has two gradient sums. With plan.exchange_parts = 1, every parameter is in part 0.
 std::vector<std::uint32_t> exchange_parts(const RunPlan& plan);
 
 /// The number of parts on the rank that has the most.

@@ -17,8 +17,8 @@ struct GivenStages {
   std::vector<std::uint32_t> layers;  ///< number of layers of each stage
 };
 
-/// The stages of parallelism.pipeline_parallel_layout or module_fqns_per_model_part, which also fix their number;
-/// nullopt if neither key is set.
+/// The stages of parallelism.pipeline_parallel_layout or module_fqns_per_model_part; these keys also fix the number of
+/// stages. nullopt if neither key is set.
 /// \error kInvalid: two keys that both specify the stages; syntax; unknown, repeated, missing or misplaced parts; an
 /// empty stage; another number of layers than the model has. kUnsupported: multi-token prediction
 ckpt::Result<std::optional<GivenStages>> written_stages(const Config::Parallelism& keys, std::uint32_t layers);
@@ -30,7 +30,7 @@ struct StageWeights {
 /// The values of parallelism.pipeline_parallel_first_stage_less_layers and _last_stage_less_layers. Unset ones are 1,
 /// as in torchtitan.
 StageWeights stage_weights(const Config::Parallelism& keys);
-/// Whether one of these keys is set.
+/// Whether one of the keys of stage_weights() is set.
 bool has_stage_weights(const Config::Parallelism& keys);
 
 /// Distributes layers, embedding and head evenly by count; the earliest stages get one more.

@@ -26,8 +26,8 @@ struct BatchPlan {
   bool operator==(const BatchPlan&) const = default;
 };
 
-/// When data-parallel ranks exchange gradients: after a step's last micro-batch; after each one within a node; or after
-/// each one among all ranks.
+/// When data-parallel ranks exchange gradients: after a step's last micro-batch; after each micro-batch within a node
+/// (host), and after the last one among all ranks; or after each micro-batch among all ranks.
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
 /// A schedule table in torchtitan's CSV format, read from a file. An empty path: none.
@@ -54,9 +54,9 @@ struct RunPlan {
   ExchangeDomain exchange = ExchangeDomain::kLate;
   std::uint64_t exchange_bytes = 256 << 20;  ///< limit of the exchange buffers per rank, in bytes
   std::uint32_t exchange_parts = 1;          ///< number of parts; one is sent while the next is computed; 1: no overlap
-  bool shard_gradients = false;              ///< "zero2": kLate then exchanges as kAlways
+  bool shard_gradients = false;              ///< zero2 (sharded gradients): kLate then exchanges as kAlways
   bool keeps_scores = false;                 ///< attention is not a fused kernel: training.attention = "math" on a GPU
-  std::uint32_t node_ranks = 0;  ///< ranks with neighbouring numbers on one node, set by a start; 0: all ranks
+  std::uint32_t node_ranks = 0;              ///< number of consecutive ranks on one host, set by a start; 0: all ranks
   std::vector<ckpt::ParameterMeta> parameters;  ///< in model order; `stage` is the pipeline rank that holds it
   std::vector<std::uint32_t> stages;            ///< stage of each parameter, in model order; empty: each rank has one
                                                 ///< stage

@@ -16,8 +16,8 @@ struct Config;
 using ckpt::Result;
 using ckpt::Status;
 
-/// Which rank owns which leaves. Each rank gets its share of each exchange part (exchange_parts.h). It gets a separate
-/// share of an embedding that is tied (it has two gradient sums) or wider than the other compute copies.
+/// Which rank owns which leaves. Each rank gets its share of each exchange part (exchange_parts.h). An embedding that
+/// is tied (it has two gradient sums) or wider than the other compute copies is divided among the ranks separately.
 ckpt::Ownership owners_of(const RunPlan& plan);
 
 /// The mesh for `world_size` ranks; ignores the model. \error as make_run_plan

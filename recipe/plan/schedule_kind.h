@@ -29,7 +29,7 @@ enum class ScheduleKind : std::uint8_t {
 struct ScheduleFacts {
   ScheduleKind kind;
   const char* name;                         ///< the name in configurations and checkpoints
-  std::uint32_t least_chunks, most_chunks;  ///< stages per rank; most 0: no limit
+  std::uint32_t least_chunks, most_chunks;  ///< stages per rank; most_chunks 0: no limit
   Placement placement = Placement::kLoop;
   bool splits_backward = false;  ///< gradients of inputs (I) and of weights (W) are separate operations
 };

@@ -95,7 +95,8 @@ class CurveBuilder {
   std::string schedule_;
 };
 
-/// Reads one run; `run` is as the user typed it. \error kNotFound (no file, or no step in it), those of read_metrics
+/// Reads one run; `run` is as the user typed it. \error kNotFound (no file, or no step in it), the errors of
+/// read_metrics
 ckpt::Result<RunCurves> read_curves(ckpt::Fs& fs, const std::string& run, const CurveOptions& options);
 
 /// Names that distinguish the runs: the last part of each path, or whole paths if that is not enough.

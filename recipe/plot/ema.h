@@ -4,7 +4,7 @@
 
 namespace titan::recipe {
 
-/// After n values x: s = w s + (1 - w) x, and the average is s / (1 - w^n). So the first average is the first value.
+/// After n values x: s = w s + (1 - w) x, and the average is s / (1 - w^n). The average of one value is that value.
 class Ema {
  public:
   /// `weight` of earlier values, 0 <= weight < 1.

@@ -12,8 +12,8 @@ struct Point {
 };
 
 /// Takes points in order of x. Up to 4 * `buckets` points are returned unchanged. More points are divided into buckets
-/// of equal length, and each keeps its first, lowest, highest and last point. Memory does not grow with the number of
-/// points.
+/// with equal numbers of points (the last may have fewer), and each bucket keeps its first, lowest, highest and last
+/// point. Memory does not grow with the number of points.
 class Thin {
  public:
   explicit Thin(std::size_t buckets) : most_(buckets < 2 ? 2 : buckets) {}

@@ -1,5 +1,6 @@
 #pragma once
-// Recorded values of some steps of a run: losses from its metrics.jsonl, ids from there and from its checkpoints.
+// Recorded values of some steps of a run: losses from its metrics.jsonl, ids from its metrics.jsonl and its
+// checkpoints.
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -29,7 +29,7 @@ struct BpeParts {
 class Bpe {
  public:
   /// Checks `parts` and builds the tables. \error kInvalid: a merge with a token that is not in the vocabulary; an
-  /// unknown token that is not in it
+  /// unknown token that is not in the vocabulary
   static ckpt::Result<Bpe> make(const BpeParts& parts);
 
   /// Working memory of one thread, reused for each piece.

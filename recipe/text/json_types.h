@@ -14,7 +14,8 @@ std::string type_of(const ckpt::JsonValue& part);
 ckpt::Result<bool> flag_of(const ckpt::JsonValue& part, const char* key, bool when_absent);
 /// The value of a string member. \error kInvalid: missing, or another type
 ckpt::Result<std::string> text_of(const ckpt::JsonValue& part, const char* key);
-/// The parts of a Sequence (its member `key` is their list); for another type, `part` itself. \error kInvalid: too many
+/// The parts of a Sequence, from the list in its member `key`; for another type, `part` itself. \error kInvalid: too
+/// many parts
 ckpt::Result<std::vector<const ckpt::JsonValue*>> parts_of(const ckpt::JsonValue& part, const char* key);
 /// Whether replacing `from` by `to` can make a text more than four times as long. No real tokenizer does this, and
 /// refusing it bounds the size of texts.

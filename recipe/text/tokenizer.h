@@ -26,8 +26,8 @@ class Tokenizer {
   static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
   static constexpr std::uint32_t kMostIds = 1u << 24;
 
-  /// Reads tokenizer.json, and tokenizer_config.json if there is one (else `config` is empty). `what` names the first
-  /// in messages.
+  /// Reads tokenizer.json, and tokenizer_config.json if there is one (else `config` is empty). `what` names
+  /// tokenizer.json in messages.
   /// \error kUnsupported: a part of another kind (Unigram, WordPiece, dropout, ...), which is named; kInvalid: damaged,
   /// contradictory, too large
   static ckpt::Result<Tokenizer> parse(const std::string& what, std::string_view json, std::string_view config = {});
