@@ -170,9 +170,11 @@ TEST(NearTier, ALostLockEndsTheCopies) {
   tiers.save(10);
   NearTier::Options options = tiers.options();
   options.still_ours = [] { return ckpt::locked("another run has the folder"); };
-  NearTier near(tiers.fs, std::move(options));
-  near.add(10);
-  EXPECT_EQ(near.wait(0, kLong, milliseconds{30}).code, ckpt::Code::kLocked);
+  {
+    NearTier near(tiers.fs, std::move(options));
+    near.add(10);
+    EXPECT_EQ(near.wait(0, kLong, milliseconds{30}).code, ckpt::Code::kLocked);
+  }  // the next attempt, which may have begun, is over
   EXPECT_TRUE(tiers.steps("/run").empty());
 }
 
