@@ -9,7 +9,7 @@
 
 namespace titan::convert {
 
-/// The program whose configuration keys a hint names.
+/// Whose configuration keys the hint of an error uses.
 enum class ConfigKeys {
   kHuggingface,
   kHuggingfaceLocal,  ///< Hugging Face's, with num_local_experts in place of num_experts

@@ -10,10 +10,17 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// The folders whose locks protect `folder`. One is the nearest folder with a run.lock: `folder` itself or one above
-/// it, searched along the path as typed, then along the real path. `steps`: `folder` holds steps or will hold some. The
-/// real path of `folder` is then the last of the result, and a folder called "checkpoint" also belongs to its parent,
-/// even if no lock was ever taken there. Example: "/a/checkpoint" with `steps` gives "/a", "/a/checkpoint".
+/// The folders whose locks protect `folder`, each once, in this order. `steps`: `folder` holds steps or will hold some.
+/// The nearest folder with a run.lock is searched upwards along the path as typed, then along the real path.
+/// Without `steps` (the result is empty if no folder has a run.lock):
+/// - the parent of the nearest folder with a run.lock, if that folder is called "checkpoint" and the parent has one,
+/// too
+/// - the nearest folder with a run.lock: `folder` itself or one above it
+/// With `steps`:
+/// - the nearest folder above `folder` with a run.lock, if there is one
+/// - the parent of `folder`, if `folder` is called "checkpoint", even if no lock was ever taken in the parent
+/// - the real path of `folder`
+/// Example: "/a/checkpoint" with `steps` gives "/a", "/a/checkpoint".
 std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool steps);
 
 /// Holds the locks of runs_around() until destroyed.

@@ -59,9 +59,10 @@ class Mixture {
   std::size_t last_set_ = 0;
 };
 
-/// The number of epochs of its own data after which a set is exhausted; 0: never.
+/// The number of epochs of its present data after which a set is exhausted; 0: never.
 std::uint64_t epochs_of(const MixedSet& set);
-/// The number of epochs of its own data that a set has passed through once `drawn` samples were drawn from it.
+/// How many epochs of the set's present data the run has read once `drawn` samples were drawn from it:
+/// MixedSet::uncounted of them came from earlier data and do not count.
 double passes_of(const MixedSet& set, std::uint64_t drawn);
 
 /// The files of set `set`; all files if there is no mixture.

@@ -46,8 +46,8 @@ double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);
 /// The keys that read_torchtitan() reads, without aliases.
 const std::vector<std::string>& torchtitan_keys();
 
-/// The rows of `config` that a resume compares, without the model's; ascending. `world`, the number of ranks that read
-/// different data, resolves a global batch of -1.
+/// The settings of `config` that a resume compares, except those of the model, in ascending order of their keys.
+/// `world`, the number of ranks that read different data, resolves a global batch of -1.
 ckpt::Settings curve_rows(const recipe::Config& config, std::uint64_t world);
 
 }  // namespace titan::convert::dcp

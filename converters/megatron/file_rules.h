@@ -15,9 +15,9 @@ struct RuledNames {
   std::vector<std::string> used_here;  ///< patterns of `rest.skip` that matched one of the tensors
 };
 
-/// Applies the rules of `options` to the names of `tensors`. A rule for a parameter also applies to its moments and its
-/// float32 master. A rule for the optimizer's state applies only to moments, not to the master, because the master
-/// holds the weights.
+/// Applies the rules of `options` to the names of `tensors`. A rule for the name of a parameter also applies to the
+/// parameter's moments and float32 master. A skip pattern for names of optimizer state, such as "optimizer.*", skips
+/// only moments: a master is kept, because it holds the weights.
 RuledNames rule_names(const std::vector<ForeignTensor>& tensors, const ImportOptions& options);
 
 /// `ruled.rest` without the skip patterns that matched tensors in the file but match none of `parameters` (the tensors

@@ -21,7 +21,7 @@ namespace titan::convert {
 
 /// Contiguous elements in a file.
 struct Segment {
-  std::uint32_t file = 0;    ///< index into Pieces::files
+  std::uint32_t file = 0;    ///< the number that PieceFiles::add returned
   std::uint64_t offset = 0;  ///< in the file, in bytes
   std::uint64_t elements = 0;
   bool operator==(const Segment&) const = default;

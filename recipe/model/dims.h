@@ -53,11 +53,10 @@ std::int64_t to_dimension(std::uint64_t size);
 /// limits (key_table.h). \error kUnsupported
 Status check_dims(const ModelDims& dims);
 
-/// The model's dimensions, from explicit keys, else from the flavour (debugmodel if none is given), else by rules:
-/// n_kv_heads = n_heads if only n_heads is given, head_dim = dim / n_heads, the FFN width by torchtitan's rule. The
-/// vocabulary size is the flavour's unless given. It is at least the 256 of the byte tokenizer; model.vocab_size = 256
-/// saves the unused rows. A given flavour scales RoPE as torchtitan does, unless rope_scaling is set or every dimension
-/// is given as well.
+/// The model's dimensions: those that `config` sets, and for the others flavor_dims() of the flavour (debugmodel if
+/// none is set) with the `dim` and `n_heads` that are set. So if only n_heads is set, n_kv_heads is the same number.
+/// The smallest vocabulary of a flavour has 2,048 ids; for byte models, model.vocab_size = 256 saves the unused rows. A
+/// llama3 flavour that is set scales RoPE as in torchtitan, unless rope_scaling or every dimension is set as well.
 /// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a malformed rope_scaling
 Result<ModelDims> model_dims(const Config& config);
 /// Writes every dimension into `config`, so that model_dims() returns `dims`.

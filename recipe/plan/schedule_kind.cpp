@@ -16,8 +16,8 @@ std::string lower(std::string word) {
   return word;
 }
 
-/// Whether the micro-batches can be divided into rounds of equal length, each of at least `ranks` micro-batches. The
-/// interleaved schedules work in such rounds.
+/// Whether floor(micro_batches / ranks) rounds (at least one) of equal length have all the micro-batches. The
+/// interleaved schedules and ZB-H1 work in such rounds.
 bool makes_whole_rounds(std::uint32_t ranks, std::uint32_t micro_batches) {
   return micro_batches % std::max(1U, micro_batches / ranks) == 0;
 }

@@ -18,7 +18,8 @@ class GradientSums {
   /// final sums. If false, a tensor has only the elements that this rank owns.
   virtual bool whole() const = 0;
   /// Takes the gradients of this rank's `local`-th micro-batch of a stage out of the stage's `sums` and exchanges them;
-  /// does nothing if sums are late. `sums` is empty if the rank has fewer micro-batches. Collective.
+  /// does nothing if sums are late. `sums` is empty if this rank has no `local`-th micro-batch; it then only takes part
+  /// in the exchange. Collective.
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
   /// Starts to exchange the parts that are ready (see GradientExchange::begin). `sums` are the sums of all stages.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;

@@ -18,9 +18,9 @@ class TreeSum {
  public:
   /// Sums the micro-batches of `block`, a range of the step's `count` micro-batches.
   TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
-  /// Adds the gradient of a micro-batch. The storage of `grad` is reused if nothing else holds it; otherwise `grad` is
-  /// copied, unless its sibling in the tree is there to be added to. \error std::logic_error if the micro-batch is
-  /// outside the block or was inserted before
+  /// Adds the gradient of a micro-batch. If the sibling of the micro-batch in the tree is there, their sum replaces it.
+  /// Otherwise `grad` is kept until the sibling is inserted: the tensor itself if nothing else holds its storage, else
+  /// a copy. \error std::logic_error if the micro-batch is outside the block or was inserted before
   void insert(std::uint32_t micro_batch, at::Tensor grad);
   /// Adds the gradients of consecutive micro-batches from `first` on, one row each. Rows of a subtree of 2, 4 or 8
   /// micro-batches are added in one pass. \error as insert()

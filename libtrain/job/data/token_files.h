@@ -66,7 +66,7 @@ ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std:
 /// How document ends are found.
 struct DocumentRule {
   bool asked = false;  ///< read the files next to the tokens
-  /// A document also ends after this id. It takes precedence over other programs' indexes.
+  /// The token id after which a document ends. If it is set, indexes of other programs are not used for document ends.
   std::optional<std::int64_t> end_id{};
 };
 

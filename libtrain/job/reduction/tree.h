@@ -16,9 +16,11 @@ struct Node {
   Node right() const { return {mid(), hi}; }
 };
 
-/// The micro-batches of DP rank `r` of `d`. Ranks differ by at most one micro-batch. While d is even, the range and d
-/// are halved at the middle of the tree node; if d is a power of two, each rank has one node. Once d is odd, the M
-/// micro-batches of the node that is left are divided into [floor(r*M/d), floor((r+1)*M/d)).
+/// The micro-batches of DP rank `r` of `d`, of `count` in all. Ranks differ by at most one micro-batch. The search
+/// begins at the root of the tree, [0, count). While d is even, it goes on with a child of the node: the left child for
+/// the first half of the ranks, the right one for the others; d is halved, and r counts within the half. Once d is odd,
+/// the n micro-batches [lo, lo + n) of the node that is left are divided: rank r has [lo + floor(r * n / d), lo +
+/// floor((r + 1) * n / d)). With d = 1, which is reached if d was a power of two, this is the whole node.
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r);
 /// The micro-batches of one rank in its order: number i is first + i * stride. All are within `block`.
 struct Share {
