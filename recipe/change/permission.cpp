@@ -76,8 +76,9 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   const bool with_weights = config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only;
   // These names are always accepted, so that a job script can keep them when --init-from is removed. A resumed run
   // ignores them.
-  for (std::string& name : names_of_keys([](const Key& key) { return key.transfer == TransferRule::kPermission; }))
-    names.push_back(std::move(name));
+  const std::vector<std::string> with_init_from =
+      names_of_keys([](const Key& key) { return key.transfer == TransferRule::kPermission; });
+  names.insert(names.end(), with_init_from.begin(), with_init_from.end());
   std::ranges::sort(names);
   const auto open = [&](const std::string& key) {
     for (const std::string& row : opened_rows(key, config)) permission.allow.insert(row);
@@ -91,9 +92,8 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
       if (name.empty()) return ckpt::invalid("--allow " + words + ": expected KEY[,KEY...]");
       if (!std::ranges::binary_search(names, name)) {
         if (with_weights && name.starts_with("model.") && find_key(name) != nullptr)
-          return ckpt::invalid("--allow " + name +
-                               ": with --init-from only model.norm_eps, model.rope_scaling and model.rope_theta may "
-                               "differ from the weights'")
+          return ckpt::invalid("--allow " + name + ": with --init-from only " + ckpt::joined(with_init_from) +
+                               " may differ from the weights'")
               .with_hint("leave the key out of the configuration: then it is the checkpoint's");
         return refuse(name);
       }

@@ -72,11 +72,12 @@ struct Config {
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";
-    std::string attention = "auto";         ///< on a GPU: auto, flash, cudnn, math
-    std::string cpu_gemm = "auto";          ///< auto, mkl, onednn
-    std::int64_t loss_chunk = 0;            ///< tokens; 0: the whole micro-batch
-    std::optional<double> router_aux_loss;  ///< weight of the loss that balances experts; unset: 0.001
-    double ema = 0;                         ///< decay of the EMA of the parameters; 0: no EMA
+    std::string attention = "auto";  ///< on a GPU: auto, flash, cudnn, math
+    std::string cpu_gemm = "auto";   ///< auto, mkl, onednn
+    std::int64_t loss_chunk = 0;     ///< tokens; 0: the whole micro-batch
+    std::optional<double>
+        router_aux_loss;  ///< weight of the experts' balance loss; unset: the checkpoint's, else 0.001
+    double ema = 0;       ///< decay of the EMA of the parameters; 0: no EMA
   } training;
 
   struct Parallelism {

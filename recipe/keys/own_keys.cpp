@@ -187,8 +187,8 @@ bool names_a_corpus(Config& config, const Value& value) {
            .opens = {"training.dataset_path", "training.datasets", "training.token_dtype", "training.text_field",
                      "model.tokenizer"}}),
       key(TITAN_KEY(training.dataset_path), kCurve,
-          "a file, a folder (all its files, sorted by name), or a comma-separated list of these; unset: an error "
-          "at the start",
+          "a file, a folder (all its files, sorted by name), a pattern (*.jsonl), or a comma-separated list of these; "
+          "unset: an error at the start",
           {.effect = kNewEpoch,
            .allow_as = "training.dataset",
            .opens = {"training.dataset", "training.datasets", "training.token_dtype", "training.text_field",
