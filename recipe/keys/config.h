@@ -75,9 +75,9 @@ struct Config {
     std::string attention = "auto";  ///< on a GPU: auto, flash, cudnn, math
     std::string cpu_gemm = "auto";   ///< auto, mkl, onednn
     std::int64_t loss_chunk = 0;     ///< tokens; 0: the whole micro-batch
-    std::optional<double>
-        router_aux_loss;  ///< weight of the experts' balance loss; unset: the checkpoint's, else 0.001
-    double ema = 0;       ///< decay of the EMA of the parameters; 0: no EMA
+    /// Weight of the loss that balances experts; unset: the checkpoint's, else 0.001.
+    std::optional<double> router_aux_loss;
+    double ema = 0;  ///< decay of the EMA of the parameters; 0: no EMA
   } training;
 
   struct Parallelism {
