@@ -21,7 +21,8 @@ Status check_other_programs(Fs& fs, const std::string& path);
 Result<bool> file_there(Fs& fs, const std::string& path);
 
 /// Returns `error`, which occurred while reading `path` as a file of kind `expected`. If the first bytes belong to
-/// another kind of file (a web page, a git-lfs pointer, an archive), returns kUnsupported naming that kind instead.
+/// another kind of file (a web page, a git-lfs pointer, an archive), returns kUnsupported naming that kind instead;
+/// kCorrupt if they are all zero.
 Status or_wrong_file_kind(const std::string& path, std::string_view beginning, const Status& error,
                           ckpt::FileKind expected = ckpt::FileKind::kUnknown);
 /// As the other or_wrong_file_kind(), for a file of which nothing was read yet.

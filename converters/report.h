@@ -15,7 +15,8 @@ namespace titan::convert {
 enum class Fate {
   kWritten,  ///< written under the name `to`
   kTied,     ///< not written: another tensor has the same elements (`to`)
-  kDropped,  ///< not written: its value follows from the configuration
+  kDropped,  ///< not written: the format cannot hold it, or its value follows from the configuration or is kept
+             ///< elsewhere
   kSkipped,  ///< not written: the user asked for that
 };
 const char* fate_name(Fate fate);  ///< "written", "tied", "dropped", "skipped"

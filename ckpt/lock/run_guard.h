@@ -11,8 +11,8 @@ namespace titan::ckpt {
 class Fs;
 
 /// The folders whose locks protect `folder`, each once, in this order. `steps`: `folder` holds steps or will hold some.
-/// The nearest folder with a run.lock is searched upwards along the path as typed, then along the real path.
-/// Without `steps` (the result is empty if no folder has a run.lock):
+/// The nearest folder with a run.lock is searched upwards along the path as typed; if there is none, along the real
+/// path. Without `steps` (the result is empty if no folder has a run.lock):
 /// - the parent of the nearest folder, if the nearest is called "checkpoint" and its parent also has a run.lock
 /// - the nearest folder with a run.lock: `folder` itself or one above it
 /// With `steps`:

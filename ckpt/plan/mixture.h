@@ -71,11 +71,12 @@ std::span<const DataFile> files_of_set(const DataPosition& position, std::size_t
 /// A digest of the contents of `files` that ignores their names and order. Empty files are skipped.
 Digest contents_of(std::span<const DataFile> files);
 
-/// The position of a run that resumes at `stored` with the sets of `there` (a position without a mixture counts as one
-/// set). Sets with the contents of a stored set come first, in the stored order, with the stored name and drawn
-/// samples. New sets follow and start from their beginning. A stored set starts a new pass if `cut_anew` (samples are
-/// cut or ordered differently), or if its number of samples, seq_len or sample_stride differs. `most` in `there` counts
-/// only samples of the set's own data, so `uncounted` is added to it.
+/// The position of a run that resumes at `stored`. `there` is the position of a new run with the data as configured
+/// now; the result has its sets (a position without a mixture counts as one set). Sets with the contents of a stored
+/// set come first, in the stored order, with the stored name and drawn samples. New sets follow and start from their
+/// beginning. A stored set starts a new pass if `cut_anew` (samples are cut or ordered differently), or if its number
+/// of samples, seq_len or sample_stride differs. MixedSet::most of `there` counts only samples of the set's present
+/// data, so MixedSet::uncounted is added to it.
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
 /// How the sets of `next` differ from those of `stored` (data without a mixture count as one set), for example: "web 70

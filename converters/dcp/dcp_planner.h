@@ -18,7 +18,8 @@
 
 namespace titan::convert::dcp {
 
-/// Makes the plan in one pass over the items of a directory. Its members hold what this pass has found so far.
+/// Makes the plan of an import step by step: run() calls the functions below in order. The members of this class hold
+/// what the steps so far have found.
 class Planner {
  public:
   Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}

@@ -24,7 +24,8 @@ class Checkpoint final : public TrainedSource {
     std::uint64_t rows;
   };
   std::vector<Part> parts_of(const std::string& name) const;
-  /// The plan, in whose report tensors have the names of parts.
+  /// As plan(), but the report names tensors by their parts (Hugging Face's names). plan() replaces these names by
+  /// those in the files.
   Result<ImportPlan> plan_of_parts(const ImportOptions& asked) const;
   Status add(const Parameter& parameter, const std::string& suffix, PiecedTensor whole);
   /// `options` with rules for nanotron's names translated to rules for the names of their parts. \error kIncompatible:

@@ -47,8 +47,8 @@ class Bpe {
   /// symbols. \error kInvalid: a symbol that the vocabulary cannot express
   ckpt::Status encode(std::string_view piece, Scratch& scratch, std::vector<std::uint32_t>& ids) const;
 
-  /// True if `mark` is a token and no merge joins another character with a following `mark`. Cutting pieces before runs
-  /// of `mark` then does not change the ids.
+  /// Whether pieces may be cut before each run of `mark` without changing the ids. True only for kSpaceMark, if it is a
+  /// token and no merge joins a token that does not end with it and a following token that begins with it.
   bool never_joins(std::string_view mark) const { return mark == kSpaceMark && splits_at_mark_; }
   static constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
 

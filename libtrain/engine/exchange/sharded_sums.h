@@ -26,8 +26,8 @@ class ShardedSums {
   /// added in any order, which must be the same on all ranks. Collective. \error std::logic_error if a gradient is not
   /// of `type`; CommError
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
-  /// Returns the fp32 sums after all turns: one tensor for each maximal tree node of `block` (TreeSum::finish), as long
-  /// as this rank's row of the plan. The object can then be used for the next step.
+  /// Returns the fp32 sums after all turns: one tensor for each maximal tree node of `block` (TreeSum::finish). Each
+  /// has the length of this rank's row of the plan. The object can then be used for the next step.
   std::vector<at::Tensor> finish();
 
  private:

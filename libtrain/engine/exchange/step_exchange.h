@@ -23,7 +23,7 @@ class StepExchange {
   /// Whether transfers overlap with computing. Only then are the next three functions called.
   virtual bool overlaps() const = 0;
   /// The executor reports that a backward has added gradients of the rank's `local`-th micro-batch of `stage` to
-  /// `sums`, which are all sums of the step.
+  /// `sums`: here these are the sums of all stages of this rank, not only of `stage`.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
   /// Returns when the weights of a stage's parameters 0 to `place` (inclusive) have been received and may be used.
   virtual void await_weights(std::uint32_t stage, std::size_t place) const = 0;

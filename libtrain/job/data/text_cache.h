@@ -32,11 +32,11 @@ struct TextCache {
   std::vector<std::string> warnings;  ///< from make_text_cache(): texts that look like something else
 };
 
-/// Finds the texts of `dataset_path`, the value of configuration key `key`, and the folder of their tokens; writes
-/// nothing. `known`: files that another rank has read. `stored`: the data that a run resumes with; their order is kept
-/// if the files are the same. `other`: the result for other texts of the same run, so that the tokenizer is not read
-/// again. \error kInvalid: missing files, another kind of file, a tokenizer that cannot be used or has more than
-/// `vocab_size` ids; kUnsupported: the kind of tokenizer
+/// Finds the texts that `dataset_path` names, and the folder of their tokens. Writes nothing. `key`: the configuration
+/// key that has `dataset_path` as its value, for messages. `known`: files that another rank has read. `stored`: the
+/// data that a run resumes with; their order is kept if the files are the same. `other`: the result for other texts of
+/// the same run, so that the tokenizer is not parsed again. \error kInvalid: missing files, files that are not text, a
+/// tokenizer that cannot be used or has more than `vocab_size` ids; kUnsupported: the kind of tokenizer
 ckpt::Result<TextCache> find_text_cache(const recipe::Config& config, const std::string& dataset_path,
                                         const std::string& key, std::uint64_t vocab_size,
                                         std::span<const KnownFile> known, const ckpt::DataPosition* stored,

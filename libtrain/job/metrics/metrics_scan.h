@@ -9,9 +9,9 @@ namespace titan::train {
 /// Every line starts with this; the step's digits follow.
 inline constexpr std::string_view kMetricsLineStart = R"({"schema":"titan.metrics/1","step":)";
 
-/// Reads a file in parts. Keeps everything up to the end of the last line with step <= `step` before the first line
-/// with a larger step. Malformed lines in between are kept; at the end they are cut. Events with step <= `step` after
-/// the first larger step are "late" (a save's last line is written when the save is done).
+/// Reads a file in parts and finds where to cut it: after the last line whose step is at most `step` and that comes
+/// before every line with a larger step. Malformed lines before the cut are kept. Events with a step of at most `step`
+/// that come after the first larger step are "late": a save's last line is written only when the save is done.
 class MetricsScan {
  public:
   explicit MetricsScan(std::uint64_t step) : step_(step) {}

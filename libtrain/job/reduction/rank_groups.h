@@ -32,7 +32,7 @@ struct RankGroups {
   std::uint32_t holder(std::uint32_t group, std::uint32_t place) const { return first(group) + place; }
   /// The rank of a group that is not a holder, if there is one.
   std::optional<std::uint32_t> extra(std::uint32_t group) const;
-  /// The place of the holder that sums for the extra rank `extra`.
+  /// The place of the holder that sums the elements that the extra rank `extra` owns, and then sends them to it.
   std::uint32_t place_for(std::uint32_t extra) const;
   /// The tree node that a group sums, in the tree over `count` micro-batches.
   Node node(std::uint32_t count, std::uint32_t group) const { return dp_block(count, groups, group); }

@@ -25,8 +25,8 @@ struct Span {
 struct Simulation {
   double makespan = 0;    ///< in the unit of the costs
   double idle_share = 0;  ///< idle time of all ranks / (ranks * makespan)
-  /// Per rank, the maximum number of (stage, micro-batch) pairs whose activations are in memory: from F to B, or to the
-  /// W that needs the inputs of the matrices.
+  /// Per rank, the maximum number of (stage, micro-batch) pairs whose activations are in memory. A pair counts from its
+  /// F to its B; if the backward is in two parts, to its W, which still needs the inputs of the linear layers.
   std::vector<std::uint32_t> peak_in_flight;
   std::vector<std::vector<Span>> spans;  ///< of each action of the table
 };

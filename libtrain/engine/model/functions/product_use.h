@@ -23,8 +23,8 @@ struct SavedUse final : torch::CustomClassHolder {
   }
 
   /// The gradient of the weight, from the gradient of the output rows (`grad`) and the input rows (`x`). With a sink,
-  /// the sink gets the operands, and the result is undefined. The result is also undefined if the gradient is not
-  /// `wanted`.
+  /// the sink gets the operands, and the result is an undefined (empty) at::Tensor. It is also undefined if the
+  /// gradient is not `wanted`.
   at::Tensor weight_gradient(at::Tensor grad, at::Tensor x, bool wanted) const {
     WeightProduct product{parameter, products.gemm, std::move(grad), std::move(x)};
     if (products.sink == nullptr) return wanted ? product.multiply() : at::Tensor();
