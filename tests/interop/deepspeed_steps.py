@@ -202,6 +202,7 @@ def main():
             steps.check_tensors(work / "ours", saved, work, config)
             steps.check_tensors(step, saved, work, config)
             steps.check_logits(step, "llama", saved, work)
+            steps.check_model_alone(step, work)
             toml, tail = work / "run.toml", work / "tail.u16"
             toml.write_text(loop.TOML)
             if "stage 1" in form:

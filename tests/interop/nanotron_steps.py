@@ -14,6 +14,7 @@ import copy
 import itertools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -263,6 +264,14 @@ def check_exchanged(step, work):
     both_ways.titan_ckpt("convert", folder, work / "exchanged-here", expect=12)
 
 
+def check_model_alone(step, work):
+    """A configuration of the model alone asks for no run: what is converted is what is converted without one."""
+    toml = work / "model.toml"
+    toml.write_text(re.search(r"^\[model\]\n(?:(?!\[).*\n)*", loop.TOML, re.M)[0])
+    both_ways.titan_ckpt("convert", step, work / "model-alone", "--to", "titan", "--config", toml)
+    both_ways.titan_ckpt("diff", work / "ours", work / "model-alone")
+
+
 def megatrons(work):
     """Each of Megatron's kept steps."""
     count, worst = 0, 0
@@ -314,6 +323,7 @@ def main():
                 check_exchanged(step, work)
             if number != 2:
                 continue
+            check_model_alone(step, work)
             toml, tail = work / "run.toml", work / "tail.u16"
             toml.write_text(loop.TOML)
             rows[loop.SAVED:].tofile(tail)
