@@ -73,8 +73,9 @@ class NonFinite(unittest.TestCase):
         self.assertEqual(harness.checkpoint_id(self.work / "abort", STEPS), self.ids[STEPS])
 
     def test_skip_is_told_by_all_and_goes_on_as_told(self):
-        self.train("skip", 4, 0, "32-39", **{"training.on_nonfinite": "skip", "checkpoint.interval": 2})
+        self.train("skip", 4, 0, "32-39", **{"training.on_nonfinite": "skip", "checkpoint.interval": 2, "metrics.status_file": "status.prom"})
         self.expect_as_told("skip")
+        self.assertRegex((self.work / "skip" / "status.prom").read_text(), r"(?m)^titan_skips_total\{.*\} 1$")
         for text in self.logs("skip"):
             self.assertIn(f"step 5: non-finite gradient norm (samples 32 to 39); the first gradient by name that is not finite: {TENSOR} "
                           "(layer 1, stage 0); these samples are skipped", text)

@@ -92,12 +92,16 @@ void StatusFile::saved(std::uint64_t step) {
   write_soon();
 }
 
-void StatusFile::event(std::string_view name) {
+void StatusFile::event(std::string_view name, const EventFields& fields) {
+  const auto is = [&](const char* action) {
+    return name == "non_finite" &&
+           std::ranges::find(fields, EventFields::value_type("action", std::string(action))) != fields.end();
+  };
   {
     const ckpt::MutexLock guard(mutex_);
     std::uint64_t* const count = name == "save_failed" ? &status_.save_failures
-                                 : name == "skip"      ? &status_.skips
-                                 : name == "rollback"  ? &status_.rollbacks
+                                 : is("skip")          ? &status_.skips
+                                 : is("rollback")      ? &status_.rollbacks
                                                        : nullptr;
     if (count == nullptr) return;
     ++*count;

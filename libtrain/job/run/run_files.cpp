@@ -116,7 +116,7 @@ void RunFiles::saved(const SaveMetrics& values, EventFields fields) {
 
 void RunFiles::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
   (void)metrics_->event(step, name, fields);
-  if (status_) status_->event(name);
+  if (status_) status_->event(name, fields);
 }
 
 void RunFiles::parameter_norms(std::uint64_t step, const std::vector<std::string>& names,

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/path.h"
+#include "libtrain/job/run/non_finite.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/scratch_dir.h"
 
@@ -100,7 +102,9 @@ TEST_F(StatusFiles, TheFirstStepIsThereAtOnceTheNextWithinASecond) {
 }
 
 TEST_F(StatusFiles, CountsFailures) {
-  for (const char* name : {"save_failed", "save_failed", "skip", "rollback", "save_begin"}) file_->event(name);
+  for (const char* name : {"save_failed", "save_failed", "save_begin"}) file_->event(name, {});
+  for (const char* action : {"skip", "rollback", "stop"})
+    file_->event("non_finite", event_fields(NonFinite{.loss = NAN}, action));
   const std::string now = text();
   EXPECT_THAT(now, HasSubstr("titan_save_failures_total{run=\"run\"} 2\n"));
   EXPECT_THAT(now, HasSubstr("titan_skips_total{run=\"run\"} 1\n"));
