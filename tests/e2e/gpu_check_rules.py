@@ -123,6 +123,12 @@ class Rules(unittest.TestCase):
         self.assertEqual(sorted(self.rows()), [1, 3])
         self.assertEqual(self.call(*checks, budget=210), [])
 
+    def test_what_needs_more_gpus_is_skipped_and_not_left(self):
+        self.machine.rehearsal, self.machine.gpus = False, 1
+        self.assertEqual(self.call(Check(1, "of two", lambda m: {}, 2, 200, 0), budget=100), [])
+        self.assertEqual(self.rows()[1]["verdict"], "skipped")
+        self.assertEqual([check.number for check in CHECKS if check.seconds > 570], [], "a call of ten minutes can begin each")
+
     def test_one_gpu_is_done_in_three_calls_even_at_all_limits(self):
         left = [check.seconds for check in CHECKS if check.gpus <= 1]
         for _ in range(3):
