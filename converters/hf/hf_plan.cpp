@@ -94,8 +94,9 @@ class Planner {
       name = std::move(plain);
     }
     if (changed > 0)
-      plan_.notes.push_back("names begin with `" + prefix + "` where Hugging Face has `model.`: read as that, " +
-                            std::to_string(changed) + (changed == 1 ? " name" : " names"));
+      plan_.notes.push_back((prefix.empty() ? "names lack Hugging Face's `model.`"
+                                            : "names begin with `" + prefix + "` where Hugging Face has `model.`") +
+                            ": read as that, " + std::to_string(changed) + (changed == 1 ? " name" : " names"));
     return {};
   }
 

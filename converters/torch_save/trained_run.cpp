@@ -96,7 +96,7 @@ Status check_counts(const std::string& path, ImportPlan& plan, std::uint64_t ski
 }
 
 // Checks other settings of training. \error kIncompatible: gradient clipping or sequence length differ from the
-// // configuration
+// configuration
 Status check_training(const std::string& path, std::optional<double> clip, std::optional<std::uint64_t> length,
                       const recipe::Config& config) {
   if (clip && (!dcp::is_number_of(*clip, config.training.max_norm) || (*clip > 0 && config.training.norm_type != 2)))

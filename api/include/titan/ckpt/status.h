@@ -1,5 +1,5 @@
 #pragma once
-// The outcome of a library call. No function of the library throws.
+// The outcome of a library call. Functions of the library report errors by it; they throw only if memory runs out.
 #include <optional>
 #include <string>
 #include <utility>
