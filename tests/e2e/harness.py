@@ -169,5 +169,12 @@ def kill(pid):
     os.kill(pid, signal.SIGKILL)
 
 
+def kill_together(pids):
+    """Kills processes before one of them can notice, and say, that another is gone."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
+
+
 def scratch(prefix):
     return pathlib.Path(tempfile.mkdtemp(prefix=f"titan-{prefix}-"))

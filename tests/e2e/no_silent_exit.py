@@ -160,8 +160,7 @@ class NoSilentExit(unittest.TestCase):
 
     def test_10_survivors_of_two_killed_ranks_name_both(self):
         agent, ranks = self.under_torchrun()
-        for number in (0, 3):
-            harness.kill(ranks[number])
+        harness.kill_together([ranks[0], ranks[3]])
         agent.wait(timeout=90)
         log = (self.work / "torchrun.txt").read_text()
         for number in (1, 2):

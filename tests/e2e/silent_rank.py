@@ -69,8 +69,7 @@ class SilentRank(unittest.TestCase):
             ranks[int(variables["RANK"])] = pid
         self.assertEqual(sorted(ranks), [0, 1, 2, 3])
         began = time.time()
-        for rank in (0, 1):
-            os.kill(ranks[rank], signal.SIGKILL)
+        harness.kill_together([ranks[0], ranks[1]])
         log = process.communicate(timeout=60)[1]
         self.assertLess(time.time() - began, 10)
         errors = [line for line in log.splitlines() if line.startswith("error: ")]
