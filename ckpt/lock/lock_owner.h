@@ -19,11 +19,11 @@ struct LockOwner {
   bool operator==(const LockOwner&) const = default;
 };
 
-inline constexpr double kSilenceSeconds = 25;  ///< a holder whose note does not change for this long is dead
+inline constexpr double kSilenceSeconds = 25;  ///< a holder whose note does not change for this long counts as dead
 inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of every note
 
-/// Whether the processes `a` and `b` run on one kernel, which then decides which of them gets an advisory lock.
-/// Compares boot ids, or host names if one of the processes has no boot id.
+/// Whether the processes of the notes `a` and `b` run on one kernel, which then decides which of them gets an advisory
+/// lock. Compares boot ids, or host names if one of the notes has no boot id.
 bool same_kernel(const LockOwner& a, const LockOwner& b);
 
 /// The text of the note, padded to a multiple of 1,024 bytes, so that all notes have the same size in practice. If two
@@ -31,15 +31,17 @@ bool same_kernel(const LockOwner& a, const LockOwner& b);
 std::string encode_lock_owner(const LockOwner& owner);
 /// Decodes a note. Ignores text after the JSON object: after an interrupted write that text may be the end of an older
 /// note.
-/// \error kCorrupt
+/// \error kCorrupt: no JSON object, or one of its keys is missing (only "mark" may be)
 Result<LockOwner> decode_lock_owner(const std::string& text);
 
-/// Whether `holder` may be alive, without taking its lock. For a holder on this host, its process must exist; for one
-/// on another host, its heartbeat must be younger than kSilenceSeconds by this host's clock. `self`: a note of this
-/// process; `now`: seconds since 1970-01-01 UTC.
+/// Whether the process of the note `holder` may be alive. Takes no lock.
+/// - Heartbeat 0: no, it has ended.
+/// - On this host (the same kernel and host name): its process must exist, and must have started before its heartbeat.
+/// - Elsewhere: its heartbeat must be younger than kSilenceSeconds by this host's clock.
+/// `self`: a note of this process; `now`: seconds since 1970-01-01 UTC.
 bool may_live(const LockOwner& holder, const LockOwner& self, double now);
 
-/// "process 42 on host a since T, job J, restart 1".
+/// "process 42 on host a since T, job J, restart 1"; without a job id, it ends after T.
 std::string describe(const LockOwner& owner);
 
 /// A note for this process, with the present time as `since` and `heartbeat`. The job id is that of Slurm or torchrun,

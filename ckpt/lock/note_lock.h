@@ -23,7 +23,8 @@ inline constexpr double kBeatSeconds = 5;  ///< time between two heartbeats of a
 /// After this time, two processes that claimed the lock at the same moment have both written their notes.
 inline constexpr double kSettleSeconds = 1;
 
-/// A held lock: the kernel's advisory lock and the note. A process has the lock only if it has both.
+/// A held lock: the kernel's advisory lock and the note. A process has the lock only if it has both. On a store without
+/// advisory locks, the note alone is the lock.
 class NoteLock {
  public:
   /// The evidence that another process has the lock.
@@ -38,20 +39,25 @@ class NoteLock {
 
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
   /// valid only after settle(). With `disposable`, the file is removed after a failure if no other process can own it.
-  /// \error what `refuse` returns (a holder is alive), kNotFound (the file was removed meanwhile: try again), kFailed
+  /// \error what `refuse` returns (a holder is alive), kNotFound (the file was removed meanwhile: try again), that of
+  /// LockWait::cancel, kFailed
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
   /// Makes claimed locks valid. If another host may have claimed one of them at the same moment, waits kSettleSeconds
-  /// and reads the note of that lock again. Then starts the heartbeats. \error what `refuse` returns, kFailed
+  /// and reads the note of each such lock again. Then starts the threads that write heartbeats, with LockWait::beats.
+  /// \error what `refuse` returns, kFailed
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
-  /// Writes heartbeat 0 (the holder has ended) into the note, so that the next process need not watch it.
+  /// Writes heartbeat 0 (the holder has ended) into the note, so that the next process need not watch it. Does nothing
+  /// if the note is no longer that of this claim.
   ~NoteLock();
   NoteLock(const NoteLock&) = delete;
   NoteLock& operator=(const NoteLock&) = delete;
 
-  /// Calls beat() with the present time if the last heartbeat is at least kBeatSeconds old; otherwise returns lost().
+  /// Returns lost() if that is an error. Otherwise calls beat() with the current time if the last heartbeat is at least
+  /// kBeatSeconds old.
   Status pulse();
-  /// Rewrites the note. \error kLocked if another process has taken the lock: stop writing into the folder
+  /// Rewrites the note with heartbeat `now`. \error kLocked if another process has taken the lock, or the file was
+  /// removed: stop writing into the folder; an I/O error
   Status beat(double now);
   /// Reads the note again. \error kLocked if another process has taken the lock, or the file was removed
   Status still_ours() const;

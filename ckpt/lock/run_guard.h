@@ -11,8 +11,9 @@ namespace titan::ckpt {
 class Fs;
 
 /// The folders whose locks protect `folder`, each once, in this order. `steps`: `folder` holds steps or will hold some.
-/// The nearest folder with a run.lock is searched upwards along the path as typed; if there is none, along the real
-/// path. Without `steps` (the result is empty if no folder has a run.lock):
+/// A folder with a run.lock is searched upwards along the path as typed, from `folder` on (with `steps`, from the
+/// folder above it); if there is none, along the real path. The nearest one counts. A file run.lock of another program
+/// does not count. Without `steps` (the result is empty if no folder has a run.lock):
 /// - the parent of the nearest folder, if the nearest is called "checkpoint" and its parent also has a run.lock
 /// - the nearest folder with a run.lock: `folder` itself or one above it
 /// With `steps`:
@@ -25,21 +26,23 @@ std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool ste
 /// Holds the locks of runs_around() until destroyed.
 class RunGuard {
  public:
-  /// Takes the locks of runs_around(). \error kLocked (names the holder, and since when), kFailed
+  /// Takes the locks of runs_around(). \error kLocked (names the holder, and since when), that of LockWait::cancel,
+  /// kFailed
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
   /// Takes the locks of a run: on `run_dir` and on the real folder of its steps. Both folders must exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
   /// RunLock::look() for the folders of take_run(), if they exist.
   static Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
-  /// Calls NoteLock::pulse (or beat) of each lock.
+  /// Calls NoteLock::pulse() or NoteLock::beat() of each lock, up to the first error.
   Status pulse();
   Status beat(double now);
-  /// Reads the note of each lock again, from any thread. \error kLocked if another process has one of the locks: then
-  /// nothing may be published or deleted
+  /// Reads the note of each lock again, from any thread. \error kLocked if another process has one of the locks, or its
+  /// file was removed: then nothing may be published or deleted; an I/O error
   Status still_ours() const;
   /// kLocked once a heartbeat has found that another process has one of the locks. Does no I/O; from any thread.
   Status lost() const;
-  /// NoteLock::mark() of the lock on the folder of steps.
+  /// NoteLock::mark() of the last lock, which is that on the folder of steps after take_run(), and after take() with
+  /// `steps`. There must be a lock.
   std::string mark() const { return locks_.back()->mark(); }
   /// Whether each lock has a thread that writes its heartbeat.
   bool beating() const;

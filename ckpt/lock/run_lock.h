@@ -14,7 +14,8 @@ inline constexpr const char* kRunLockFile = "run.lock";
 /// The lock `<folder>/run.lock`.
 struct RunLock {
   /// Takes the lock. `self` is the note of this process (this_process()). May wait kSilenceSeconds to find out whether
-  /// a holder on another host is alive. \error kLocked (names the holder, and since when), kFailed
+  /// a holder that this host's kernel does not see is alive, and then kSettleSeconds. \error kLocked (names the holder,
+  /// and since when), that of LockWait::cancel, kFailed
   static Result<std::unique_ptr<NoteLock>> take(Fs& fs, const std::string& folder, LockOwner self,
                                                 const LockWait& wait = lock_wait());
   /// As take(), but without NoteLock::settle: for callers that claim several locks and settle them together.

@@ -14,9 +14,9 @@ namespace titan::ckpt {
 enum class LrPolicy {
   kKeep,     ///< finish the old schedule, then hold its last rate
   kRescale,  ///< stretch the rest of the old schedule to the new end
-  kExtend,   ///< hold the present rate, then decay towards the new end
-  kRewarm,   ///< a new warm-up from the current step, then the new schedule
-  kConfig,   ///< the schedule of the new configuration from the next step on; the rate may jump
+  kExtend,   ///< hold the rate of the step (within a warm-up: finish it, and hold its end), then decay to the new end
+  kRewarm,   ///< the new schedule, begun after the current step: its warm-up starts from the current rate
+  kConfig,   ///< the new schedule as if it had been in force from step 1; the rate may jump at the next step
 };
 inline constexpr LrPolicy kLrPolicies[] = {LrPolicy::kKeep, LrPolicy::kRescale, LrPolicy::kExtend, LrPolicy::kRewarm,
                                            LrPolicy::kConfig};
@@ -33,9 +33,10 @@ struct PolicyResult {
 std::string zero_rate_warning(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last);
 
 /// Applies `policy` after step `step`, the checkpoint's step. `next` are the new settings; next.total_steps is the new
-/// end of the schedule. With `rewarm_from_zero`, kRewarm starts at 0 instead of the present rate. \error kInvalid: a
-/// changed setting that `policy` ignores (only kRewarm and kConfig use all); for kRescale, kExtend and kRewarm an end
-/// that is not after `step`
+/// end of the schedule. With `rewarm_from_zero`, kRewarm starts at 0 instead of the rate of `step`. After the end of
+/// the old schedule, kRescale acts as kKeep, with a warning. \error kInvalid: a changed setting that `policy` does not
+/// use (kRewarm and kConfig use all; kExtend the end and the three settings of the decay; kKeep and kRescale only the
+/// end); for kRescale, kExtend and kRewarm an end that is not after `step`; kCorrupt: `so_far` has no phase
 Result<PolicyResult> apply_policy(const LrSchedule& so_far, std::uint64_t step, const LrSettings& next, LrPolicy policy,
                                   bool rewarm_from_zero = false);
 

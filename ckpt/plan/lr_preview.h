@@ -15,8 +15,8 @@ struct LrPreview {
   LrSchedule after;
   std::vector<std::string> warnings;
   std::uint64_t step = 0;                  ///< step of the checkpoint; the next one is step + 1
-  std::uint64_t last = 0;                  ///< last step to show: the end of the longer schedule or of training
-  double applied = 0;                      ///< rate at `step`
+  std::uint64_t last = 0;                  ///< last step to show: the latest end of both schedules and of training
+  double applied = 0;                      ///< rate at `step`; 0 for step 0
   double next_before = 0, next_after = 0;  ///< rate at step + 1 under the old and the new schedule
 };
 

@@ -6,7 +6,7 @@
 
 namespace titan::ckpt {
 
-/// lr(n) for the 1-based step `n`. After the end of the last phase the rate stays constant.
+/// lr(n) for the 1-based step `n`. After the end of the last phase the rate stays constant. Without a phase it is 0.
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 
 /// Builds the schedule of `settings` from step `base` + 1 on: warm-up from the rate `from`, constant peak, decay to
@@ -15,7 +15,7 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 /// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (the rate stays constant after the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 
-/// The PhaseKind named "linear", "sqrt" or "cosine".
+/// The PhaseKind named "linear", "sqrt" or "cosine"; kLinear for other names.
 PhaseKind decay_kind(const std::string& type);
 /// Number of decay steps: `ratio` * `total`, rounded half to even as Python does, but at most `room`; `otherwise` if
 /// there is no ratio.

@@ -21,7 +21,7 @@ bool is_lr_key(const std::string& key);
 bool has_setting(const Settings& settings, const std::string& key);
 /// The value of `key` in the sorted `settings`, or kNotSet.
 std::string setting(const Settings& settings, const std::string& key);
-/// `settings` with the rows of `changes` added or replaced, sorted.
+/// `settings` with the rows of `changes`, which replace rows of the same key; sorted.
 Settings with_rows(Settings settings, const Settings& changes);
 
 }  // namespace titan::ckpt

@@ -16,7 +16,8 @@ namespace titan::ckpt {
 /// share can be 0.
 std::vector<std::uint64_t> shares_of(std::span<const double> weights);
 
-/// A sample of one set. With n = MixedSet::samples it is sample `number` % n of pass `number` / n over the set.
+/// A sample of one set. `number` counts the set's samples from 0 over all passes: with n = MixedSet::samples, it is
+/// sample `number` % n of pass `number` / n.
 struct Draw {
   std::size_t set = 0;
   std::uint64_t number = 0;
@@ -32,9 +33,9 @@ class Mixture {
   /// The set of the run's sample `sample`, which is at or after `epoch_base`, and its number in this set; nullopt after
   /// the end of the data.
   std::optional<Draw> at(std::uint64_t sample) const;
-  /// For each set, the number of samples drawn before the run's sample `sample`.
+  /// For each set, the number of samples drawn before the run's sample `sample`; after the end of the data, all.
   std::vector<std::uint64_t> drawn(std::uint64_t sample) const;
-  /// The number of samples until the data end; nullopt if they never end.
+  /// The first number of a sample of the run (a data position) that the data no longer have; nullopt if they never end.
   std::optional<std::uint64_t> end() const { return end_; }
   /// The set whose last sample ends the data, if the data end.
   std::size_t last_set() const { return last_set_; }
@@ -59,10 +60,11 @@ class Mixture {
   std::size_t last_set_ = 0;
 };
 
-/// The number of epochs of its present data after which a set is exhausted; 0: never.
+/// The number of epochs after which a set is exhausted; 0: never. Only epochs of the set's files as they are now count,
+/// not samples that were drawn before the files changed (MixedSet::uncounted).
 std::uint64_t epochs_of(const MixedSet& set);
-/// How many epochs of the set's present data the run has read once `drawn` samples were drawn from it:
-/// MixedSet::uncounted of them came from earlier data and do not count.
+/// How many epochs, counted as by epochs_of(), the run has read of the set once `drawn` samples were drawn from it:
+/// (drawn - uncounted) / samples.
 double passes_of(const MixedSet& set, std::uint64_t drawn);
 
 /// The files of set `set`; all files if there is no mixture.
@@ -71,18 +73,21 @@ std::span<const DataFile> files_of_set(const DataPosition& position, std::size_t
 /// A digest of the contents of `files` that ignores their names and order. Empty files are skipped.
 Digest contents_of(std::span<const DataFile> files);
 
-/// The position of a run that resumes at `stored`. `there` is the position of a new run with the data as configured
-/// now; the result has its sets (a position without a mixture counts as one set). Sets with the contents of a stored
-/// set come first, in the stored order, with the stored name and drawn samples. New sets follow and start from their
-/// beginning. A stored set starts a new pass if `cut_anew` (samples are cut or ordered differently), or if its number
-/// of samples, seq_len or sample_stride differs. MixedSet::most of `there` counts only samples of the set's present
-/// data, so MixedSet::uncounted is added to it.
+/// The position of a run that resumes at `stored` (a position without a mixture counts as one set). `there` is the
+/// position of a new run with the data as configured now, a mixture. The result is `there` with these changes:
+/// - Sets whose files have the contents of a stored set come first, in the stored order. They go on after the samples
+///   that were drawn from them, under the stored name if `stored` is a mixture.
+/// - The other sets follow, and start from their beginning. So do all sets if the kind of data differs.
+/// - A stored set goes on with a new pass if `cut_anew` (samples are cut or ordered differently), or if its number of
+///   samples, seq_len or sample_stride differs.
+/// - MixedSet::uncounted is added to the MixedSet::most of a stored set, since `most` in `there` counts only samples of
+///   the set's files as they are now.
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
 /// How the sets of `next` differ from those of `stored` (data without a mixture count as one set), for example: "web 70
 /// -> 60 %, code 30 -> 40 %; other contents under the same file name, which begin: news (26 samples drawn before); new:
 /// books; left out: chat (9 samples drawn), which loses its place". Names only as many sets as fit into a line. "" if
-/// neither sets nor shares differ.
+/// sets, shares, and the epochs after which sets are exhausted are the same.
 std::string mixture_difference(const DataPosition& stored, const DataPosition& next);
 
 /// Display names of `sets`. Only base names are stored, so sets of the same name are numbered: "train.jsonl (2)".

@@ -67,9 +67,10 @@ struct ReshardPlan : ReshardCounts {
   std::vector<ReshardFile> files;  ///< model by rank, then optimizer by rank; a rank that owns nothing has no file
 };
 
-/// Plans the new files. \error kIncompatible: more stages than the model has parts (the message names the largest
-/// possible degree), or more than kMaxRanks ranks; kInvalid: a degree of 0, or a layout that does not fit;
-/// kUnsupported: tensor parallelism
+/// Plans the new files. \error kIncompatible: the model cannot be cut into that many stages (the message or its hint
+/// has the largest possible degree), or there are more than kMaxRanks ranks; kInvalid: a degree of 0, a layout that
+/// does not fit, or `stages` or `placement` for a model without numbered layers; kUnsupported: tensor parallelism, or
+/// an 'm' in `stages`
 Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& target);
 
 /// How a ReshardPlan is executed with bounded memory.
@@ -82,8 +83,8 @@ struct MovePlan {
   std::uint64_t memory = 0;         ///< upper bound for buffers and tables, in bytes
 };
 
-/// Plans the moves of `plan` with at most `limit` bytes of memory. \error kInvalid (`limit` is too small), with the
-/// number of bytes needed
+/// Plans the moves of `plan` with at most `limit` bytes of memory and at most `threads` threads (0: 4). \error
+/// kInvalid: `limit` is too small; the message has the number of bytes needed
 Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit, unsigned threads = 0);
 
 }  // namespace titan::ckpt

@@ -16,12 +16,12 @@ struct FileMatch {
   std::vector<std::size_t> order;    ///< if same: for each stored file with tokens, the index of the equal present file
   std::vector<std::string> renamed;  ///< if same: "py.txt is moved.txt now", in stored order
   std::vector<std::string> changed;  ///< if not same: "b.txt (2000 bytes, 2004 now)", by name
-  std::vector<std::string> added, removed;
-  bool reordered() const;  ///< whether the order of the present files differs from the stored order
+  std::vector<std::string> added, removed;  ///< if not same: names of files that only one side has
+  bool reordered() const;                   ///< whether the order of the present files differs from the stored order
 };
 
-/// Matches the files `there` of a start with the `stored` ones by size and block digest. Among several equal files,
-/// those with the same name are paired first.
+/// Matches the present files (`there`) with the stored ones by size and block digest. Among several equal files, those
+/// with the same name are paired first.
 FileMatch match_files(std::span<const DataFile> stored, std::span<const DataFile> there);
 
 /// The note for the user about equal files that were renamed or reordered; "" if they were neither.

@@ -1,5 +1,5 @@
 #pragma once
-// A DCP directory as a foreign checkpoint.
+// A DCP directory, or a folder of safetensors shards (shards.h), as a foreign checkpoint.
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +18,8 @@ namespace titan::convert::dcp {
 
 class DcpCheckpoint final : public ForeignCheckpoint {
  public:
-  /// Its tensors are sorted by name; those of an element type that Titan does not have are not among them.
+  /// tensors() of this checkpoint are sorted by name. Tensors of an element type that Titan lacks are not among them:
+  /// see others().
   explicit DcpCheckpoint(std::unique_ptr<DcpReader> reader);
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override;

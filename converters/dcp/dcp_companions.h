@@ -7,12 +7,14 @@
 
 namespace titan::convert::dcp {
 
-/// The path of the config.json in `path`, in its parent, or in the subfolder of either that accelerate, Automodel or
-/// verl use for it; empty if there is none. \error kFailed
+/// The path of the first config.json that is found; empty if there is none. The search goes through `path` and its
+/// subfolders `.hf_metadata`, `huggingface` and `pytorch_model_fsdp_0` (of Automodel, verl and accelerate), then
+/// through the parent of `path` and the same subfolders of it. \error kFailed
 Result<std::string> find_config(Fs& fs, const std::string& path);
 
-/// Adds to `plan` the companions in `path` and, with `huggingface`, those in the folder of the config.json. Also adds
-/// notes about further models and optimizers and about run state in pickles, all of which are ignored. \error kFailed
+/// Adds to `plan` the companions in `path` and, with `huggingface` (the tensors have Hugging Face's names), those in
+/// the folder of the config.json. Also adds a note about what is ignored: further models and optimizers (parts.h), and
+/// run state in pickles. \error kFailed
 Status take_dcp_companions(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan);
 
 }  // namespace titan::convert::dcp

@@ -18,8 +18,8 @@
 
 namespace titan::convert::dcp {
 
-/// Makes the plan of an import step by step: run() calls the functions below in order. The members of this class hold
-/// what the steps so far have found.
+/// Makes the plan of an import, step by step. run() (dcp_plan.cpp) calls the steps; its order counts. The fields of
+/// this class hold what the steps so far have found. `look` is ImportOptions::look.
 class Planner {
  public:
   Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}
@@ -27,9 +27,10 @@ class Planner {
 
  private:
   using Kind = DcpKey::Kind;
+  // Where a parameter or a moment is stored.
   struct Slot {
     std::size_t source = 0;
-    RowBlocks blocks{};  // the rows of a tensor that several parameters share
+    RowBlocks blocks{};  // which rows of `source`, if several parameters share this tensor
   };
 
   // Applies the user's rules to the names, and finds out whether they are torchtitan's or Hugging Face's.
@@ -42,7 +43,8 @@ class Planner {
   void leave_out(std::size_t source) { plan_.left_out.push_back(source_.tensors()[source].name); }
   void drop_slots();
 
-  // Handles tensors of element types that Titan checkpoints cannot hold.
+  // Handles tensors of element types that Titan checkpoints cannot hold. Tensors whose values follow from the
+  // configuration are dropped; with `look`, or by a skip rule, the others are left out. Otherwise they are an error.
   Status sort_in_others();
   Status sort_in(std::size_t i);
 
@@ -51,18 +53,22 @@ class Planner {
   std::vector<std::uint64_t> shape_of(const Slot& slot) const;
 
   // Plans to reorder rows of queries and keys from rotate-half order to Titan's interleaved order, for which it finds
-  // the head size. With `look` the head size may be unknown: the tensors then keep their order and their names.
+  // the head size. With `look` the head size may be unknown, unless the user's rules give the order of rows:
+  // keep_names() is then called.
   Status order_rows();
 
-  // Keeps every tensor of the model under its own name.
+  // For an unknown head size: rows keep their order, and every tensor of the model keeps its name in the file.
+  // Optimizer state is left out, unless ImportOptions::whole_moments is set.
   void keep_names();
   std::uint64_t head_dim_of(std::size_t source) const;
   Status list_parameters();
 
-  // Refuses skip rules that leave out parameters of the model.
+  // Refuses skip rules that leave out parameters of the model. Allowed are parameters that another tensor provides,
+  // layers after the last one that is read, and a head that the model or the configuration may tie to the embedding.
+  // With `look`, nothing is refused.
   Status check_left_out() const;
 
-  // Checks that a stored head of a tied model equals the embedding.
+  // Checks that a stored head of a tied model equals the embedding, and drops this head.
   Status tie();
 
   // The settings that a run needs in addition to the model's and that neither checkpoint nor configuration has.
@@ -80,14 +86,17 @@ class Planner {
   // have it.
   Status take_slots(std::vector<std::string>& missing);
 
-  // Checks, for a conversion, that every tensor is used. With `look`, unused tensors are left out instead.
+  // Checks that every tensor is used, and that `missing` (see take_slots()) is empty. With `look`, unused tensors are
+  // left out instead, and `missing` is ignored.
   Status settle(const std::vector<std::string>& missing);
   std::vector<std::string> tensor_names() const;
 
-  // Finds the step: in a stored value, else in the folder's name, else in Adam's `step` state.
+  // Finds the step: in train_state, else in the name of the folder or of its parent, else in Adam's `step` state if all
+  // parameters have the same. If none has it, the step is 0, with a note.
   Status take_step();
 
-  // Adds notes about non-tensor values, except those that every torchtitan run has.
+  // Adds a note about the plain values that are dropped: all except those of lr_scheduler, train_state, dataloader and
+  // param groups. With `look`, they are left out without a note.
   void note_values();
   // Takes training settings from a config.json (hf/training_settings.h).
   Status take_alike();

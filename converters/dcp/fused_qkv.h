@@ -19,9 +19,9 @@ struct FusedPart {
 
 /// Whether `name` is the name of a fused projection: "layers.0.attention.qkv_linear.wqkv.weight".
 bool is_fused_qkv(const std::string& name);
-/// The parts of a fused projection: queries, keys, values; empty for other names. For each key head, the tensor has the
-/// rows of its `group` query heads, then those of the key head, then those of the value head. `head_dim`: rows of a
-/// head; if it is 0, `blocks` are not set.
+/// The parts of the fused projection `name`: queries, keys, values; empty for other names. For each key head, the
+/// tensor has the rows of its `group` query heads, then those of the key head, then those of the value head.
+/// `head_dim`: rows of a head; if it is 0, FusedPart::blocks are not set.
 std::vector<FusedPart> fused_parts(const std::string& name, std::uint64_t group, std::uint64_t head_dim);
 
 /// The shape of a fused tensor. Its rows are `kv_heads` blocks, one per key head. Each block has rows of queries, then
@@ -31,8 +31,8 @@ struct FusedShape {
   std::uint64_t kv_heads = 0;
 };
 /// The shape of the fused tensor `name` of `parts` (queries, keys and values), with heads of `head_dim` rows (0: not
-/// known). `path` names the checkpoint in messages. \error kIncompatible: the head size is not known, or rows are not a
-/// multiple of it
+/// known). `path` names the checkpoint in messages. \error kIncompatible: the head size is not known, or the rows do
+/// not form whole heads: one value head and the same number of query heads for each key head
 ckpt::Result<FusedShape> fused_shape(const std::string& path, const std::string& name,
                                      const std::vector<ckpt::ParameterMeta>& parts, std::uint64_t head_dim);
 /// The name of the fused projection that contains Titan's parameter `name`; nullopt for other parameters.

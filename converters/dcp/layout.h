@@ -21,19 +21,19 @@ struct Layout {
   bool huggingface = false;
   bool rotate_half = false;  ///< torchtitan's qwen3: torchtitan's names, but rows of heads in rotate-half order
   std::string model;         ///< prefix before "layers." in names of parameters: "", "model.", "app.model.model."
-  std::string optimizer;     ///< the same prefix in names of optimizer state
+  std::string optimizer;     ///< prefix before "layers." in the parameter names within names of optimizer state
   NameTable names = huggingface_names();  ///< Hugging Face's names; of one family if that is known
 
   /// Parses `name`.
   LayoutKey key(std::string_view name) const;
-  /// The part of the prefix that is not Hugging Face's own "model."; empty if there is none, and for torchtitan's
-  /// names.
+  /// The part of the prefix `model` that is not Hugging Face's own "model.". For torchtitan's names, the whole prefix.
   std::string wrapping() const;
 };
 
-/// Finds the layers of a model in `names`; `renamed` are the names that the user's rules have changed. Without any
-/// layers, names are taken as torchtitan's without a prefix. `path` names the directory in messages. \error
-/// kIncompatible: there are several models, and none has the usual prefix
+/// Finds the layers of a model in `names`. renamed[i] says whether the user's rules have changed name i; if unchanged
+/// names are Hugging Face's, names that the rules have made Titan's do not count. Without any layers, names are taken
+/// as torchtitan's without a prefix. `path` names the directory in messages. \error kIncompatible: there are several
+/// models, and none has the usual prefix ("model." for Hugging Face's names, none for torchtitan's)
 ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names,
                                  const std::vector<bool>& renamed);
 

@@ -23,7 +23,7 @@ struct ItemPlace {
 /// A box of a tensor's elements, stored in one item.
 struct Chunk {
   std::vector<std::uint64_t> offsets, sizes;  ///< one per dimension
-  ItemPlace place;                            ///< meaningless for a chunk without elements
+  ItemPlace place;                            ///< of the item
   bool operator==(const Chunk&) const = default;
 };
 
@@ -57,19 +57,20 @@ struct Metadata {
 };
 
 /// Reads the object graph and checks it: names are unique; chunks are inside their tensor, disjoint and complete; every
-/// chunk has an item; items of one file do not overlap; paths are inside the directory. \error kCorrupt naming the key;
-/// kUnsupported: layouts, compression or memory formats that Titan cannot read
+/// chunk with elements has an item; items of one file do not overlap; paths are inside the directory. \error kCorrupt
+/// naming the key; kUnsupported: a tensor's layout is not torch.strided, or items are compressed
 Result<Metadata> parse_metadata(const Pickle& pickle);
 /// Decodes and parses `bytes`, the content of the `.metadata` file that messages call `what`. \error as Pickle::decode
 /// and parse_metadata
 Result<Metadata> decode_metadata(std::string what, std::string bytes);
 
-/// Accepts a relative path that stays inside the directory. \error kCorrupt naming the path
+/// Checks that `path` is relative, stays inside the directory, has at most 255 bytes, and has no control character,
+/// colon or backslash. \error kCorrupt naming the path
 Status check_relative_path(std::string_view path);
 
 /// Checks that the boxes `chunks` are disjoint and fill a tensor of `shape`. The caller has checked that each is inside
-/// `shape` and has elements. Takes seconds for a million chunks. `what` names the tensor in messages. \error kCorrupt
-/// (overlap, lost chunk)
+/// `shape` and has elements. Takes seconds for a million chunks. `what` names the tensor in messages. \error kCorrupt:
+/// an overlap, a lost chunk, or more than 4,096 chunks that no plane separates, as the planes of a grid do
 Status check_cover(const std::string& what, const std::vector<std::uint64_t>& shape, const std::vector<Chunk>& chunks);
 
 }  // namespace titan::convert::dcp

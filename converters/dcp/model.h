@@ -1,5 +1,6 @@
 #pragma once
-// The model of a DCP directory: dimensions from its tensors; heads, RoPE and eps from torchtitan's configuration.
+// The model of a DCP directory with torchtitan's names: dimensions from its tensors; heads, RoPE and eps from
+// torchtitan's configuration.
 #include <string>
 #include <vector>
 
@@ -10,10 +11,16 @@
 
 namespace titan::convert::dcp {
 
-/// The model: dimensions from tensor shapes; the number of heads, RoPE and eps from the configuration (explicit
-/// "model.*" rows, else the flavour, else torchtitan's defaults; with a known flavour RoPE is scaled as in torchtitan).
-/// `what` names the checkpoint; `further` are other missing settings, which the error lists together with the model's.
-/// \error kIncompatible: rows and shapes disagree, or the number of heads or RoPE is missing
+/// The model. Its dimensions come from `shapes`, the rest from the configuration's `rows`:
+/// - the number of heads: the row model.n_heads; else the flavour. In a model with norms of queries and keys the shapes
+///   give it, if there is no such row.
+/// - RoPE: the rows "model.rope_*"; else as in torchtitan, if the flavour is known.
+/// - eps: the row model.norm_eps; else torchtitan's default.
+/// The flavour is the one that the rows name, else torchtitan's debugmodel. It is known if its dimensions are those of
+/// `shapes`. `what` names the checkpoint in messages; `further` are other missing settings, which the error lists
+/// together with the model's.
+/// \error kIncompatible: rows and shapes disagree, the number of heads or RoPE is missing, rows of queries and keys do
+/// not form whole heads, or the embedding or layer 0 is missing; kInvalid (read_torchtitan)
 ckpt::Result<recipe::ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes,
                                          const ckpt::Settings& rows, const std::vector<std::string>& further);
 

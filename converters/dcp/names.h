@@ -28,8 +28,8 @@ struct DcpKey {
 /// Parses a flattened key. A key without a known prefix is a parameter, since model keys have no prefix.
 DcpKey parse_key(std::string_view key);
 
-/// The position of a parameter in the order of a Llama model. Positions compare as tuples. Names that are not
-/// parameters of such a model come last, sorted by name.
+/// The position of a parameter in the order of the models that Titan knows. Positions compare as tuples. Names that are
+/// not parameters of such a model come last, sorted by name.
 struct ModelOrder {
   int group = 0;
   std::uint64_t layer = 0;
@@ -37,7 +37,7 @@ struct ModelOrder {
   std::uint64_t expert = 0;
   int of_expert = 0;  ///< place among an expert's parameters
   std::string name;
-  /// Whether a Llama model has a parameter of this name.
+  /// Whether this is the name of a parameter of such a model.
   bool of_model() const;
   auto operator<=>(const ModelOrder&) const = default;
 };

@@ -19,29 +19,32 @@ class Fs;
 
 namespace titan::convert::dcp {
 
-/// Thread-safe. Keeps the metadata, a few open files, and the locations of recently read chunks.
+/// Thread-safe. Keeps in memory: the metadata, up to 64 open files, the locations of recently read chunks, and the
+/// elements of a chunk that is not stored row-major.
 class DcpReader {
  public:
-  /// Reads `.metadata`, or the `.metadata` files of the checkpoint's parts (parts.h), and checks that every file exists
-  /// and is long enough for its items. Reads no item. \error kNotFound (no `.metadata`), kCorrupt, kUnsupported
-  /// (Pickle::decode, parse_metadata)
+  /// Reads the metadata of each of the checkpoint's parts (parts.h): its `.metadata`, or the headers of its safetensors
+  /// shards. Then checks that every file exists and is long enough for its items. Reads no item. \error kNotFound:
+  /// neither `.metadata` nor items; kCorrupt: also items without `.metadata`; kUnsupported: Pickle::decode,
+  /// parse_metadata, or a save in a form that is not read (one `.metadata` per rank, items as safetensors); kFailed
   static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
 
   const std::string& path() const { return path_; }
   ckpt::Fs& fs() const { return fs_; }
   const Metadata& metadata() const { return metadata_; }
 
-  /// Reads elements of `tensor` from `first` on, as many as `out` holds. Checks the CRC of a chunk if all of it is read
-  /// in ascending order, over any number of calls (torch does not check it). \error kCorrupt naming file and item,
-  /// kUnsupported, kFailed
+  /// Reads elements of `tensor` from `first` on, as many as `out` holds. Checks the CRC of a chunk (torch does not)
+  /// once all of it was read in ascending order, over any number of calls. Chunks in safetensors files have no CRC.
+  /// \error kInvalid (no such elements), kCorrupt naming file and item, kUnsupported, kFailed
   Status read(const TensorEntry& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
   /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt,
   /// kUnsupported
   Result<Value> value(const std::string& name) const;
 
-  /// Checks the CRC of every entry of every item, and compares each item with the metadata. Damage is added to the
-  /// report; an error of `progress` ends the check.
+  /// Reads every item. Checks the CRC of every entry of an item, and compares the element type and shape of a tensor's
+  /// item with the metadata. Items in safetensors files have no CRC: they are only read. Damage is added to the report;
+  /// an I/O error, or an error of `progress`, ends the check.
   Result<ckpt::VerifyReport> verify(
       const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const;
 

@@ -28,19 +28,25 @@ struct TrainedParameters {
   const std::vector<std::string>& names;  ///< name of each in the optimizer
   bool newer = false;                     ///< trained by torchtitan 0.3.0, whose scheduler stores no rates
 };
-/// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, that Adam's step of
-/// each parameter equals step, and that the optimizer's settings are those of `config`. Titan's token count is that of
-/// one rank, which torchtitan stores, times the number of data-parallel ranks.
-/// \error kIncompatible naming both values; kCorrupt
+/// Checks that the values which torchtitan stored agree with `config`; numbers compare as is_number_of() does:
+/// - last_epoch of the LR scheduler and Adam's step of each parameter are the step in train_state
+/// - the base rate is optimizer.lr, and the stored rate is lr(step + 1); optimizer.rules may multiply both
+/// - the settings of each param group are those of `config`
+/// Titan's token count is that of one rank, which torchtitan stores, times ResumedRun::world: dataloader.world_size if
+/// it is stored, else the number of data-parallel ranks of `config`.
+/// \error kIncompatible: two values differ (the message names both), or one is missing; kCorrupt
 ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const TrainedParameters& trained,
                                       const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config);
 
-/// Like check_resume(), for a program without torchtitan's train state: the step number is taken from Adam's `step`
-/// state. `optimizer` is the prefix before "state." and "param_groups." in names ("optimizer."). The stored rate may be
-/// that of the last step or of the next. Tokens are train_state.tokens if stored (in Titan's exports), else computed
-/// from the configuration's batches. `our_name` maps a parameter's name in the optimizer to Titan's. `notes` gets the
-/// values that are taken from the configuration and cannot be compared. \error kIncompatible naming both values, or
-/// what the configuration lacks; kCorrupt
+/// Like check_resume(), for a program without torchtitan's train state:
+/// - The step is Adam's `step` state, which must be the same for all parameters. If train_state.step is stored, it must
+///   agree.
+/// - The stored rate may be that of the last step or of the next.
+/// - Tokens are train_state.tokens if it is stored (in Titan's exports), else steps x the configuration's batch.
+/// `optimizer` is the prefix before "state." and "param_groups." in names ("optimizer."). `our_name` maps a parameter's
+/// name in the optimizer to Titan's. `notes` gets what is taken from the configuration and cannot be compared, and
+/// rules that match no parameter. \error kIncompatible: two values differ (the message names both), or the
+/// configuration lacks one; kCorrupt
 ckpt::Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string& optimizer,
                                             const std::function<std::string(const std::string&)>& our_name,
                                             const std::vector<ckpt::ParameterMeta>& parameters,

@@ -20,7 +20,8 @@ bool is_shard(std::string_view name);
 std::vector<std::string> shards_in(ckpt::Fs& fs, const std::string& folder);
 
 /// The content of `files` in `folder` as the metadata of a DCP directory. The files' headers give the boxes of each
-/// tensor. \error kCorrupt: a header is wrong, boxes overlap or do not fill their tensor; kUnsupported, kFailed
+/// tensor. Equal boxes in several files are replicas: the first one is used. \error kCorrupt: a header is wrong, boxes
+/// overlap without being equal, or do not fill their tensor; kUnsupported, kFailed
 Result<Metadata> read_shards(ckpt::Fs& fs, const std::string& folder, const std::vector<std::string>& files);
 
 }  // namespace titan::convert::dcp

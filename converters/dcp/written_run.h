@@ -16,11 +16,12 @@ namespace titan::convert::dcp {
 struct WrittenRun {
   double base_lr = 0, next_lr = 0;  ///< the peak rate, and the rate of the next step
   std::uint64_t step = 0;
-  std::uint64_t tokens = 0;  ///< with torchtitan's names: tokens of one data rank
+  std::uint64_t tokens = 0;  ///< with torchtitan's names: tokens of one data rank; with Hugging Face's: of all
   recipe::Config::Optimizer optimizer;
 };
 
-/// A parameter's name in the directory's optimizer, and Titan's name. A fused tensor has several of Titan's names.
+/// `name`: a parameter's name in the directory's optimizer. `own`: Titan's name. A fused tensor has one entry for each
+/// of Titan's parameters in it, all with the same `name`.
 struct WrittenParameter {
   std::string name, own;
 };
@@ -33,7 +34,9 @@ struct ValueItem {
 
 /// Finds the state of the run that saved `source`. nullopt: only the model is written, and a note says why. `rows` are
 /// the checkpoint's settings; optimizer settings that it lacks are added from the configuration. \error kIncompatible:
-/// the configuration differs, or the optimizer's settings are unknown, or torchtitan cannot express the LR schedule
+/// the configuration differs, the optimizer's settings are unknown, torchtitan cannot express the LR schedule, or
+/// `skip` leaves out a part of the optimizer's state; kInvalid: --lr-from-config without a configuration; as
+/// CheckpointReader::lr_schedule() and train_state()
 Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& source, const ExportOptions& options,
                                                    SkipRules& skip, Settings& rows, std::vector<std::string>& notes);
 

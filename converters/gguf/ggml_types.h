@@ -17,7 +17,8 @@ struct GgmlType {
   std::uint32_t elements;            ///< per block
   std::uint32_t bytes;               ///< per block
   std::optional<ckpt::DType> plain;  ///< the same type in Titan checkpoints; nullopt: elements are read as float32
-  /// Fills `out` with the `elements` values of one block, bit-identical to gguf-py; nullptr if the type is plain.
+  /// Fills `out` with the `elements` values of one block, bit-identical to gguf-py. This pointer is null if `plain` is
+  /// set.
   void (*decode)(const std::byte* block, float* out);
   ckpt::DType dtype() const { return plain.value_or(ckpt::DType::kF32); }
 };
@@ -28,7 +29,8 @@ inline constexpr std::uint32_t kMaxBlockElements = 256;
 const GgmlType* ggml_type(std::uint32_t id);
 /// The name of type `id`, whether it can be read or not; "type 99" for an unknown number.
 std::string ggml_type_name(std::uint32_t id);
-/// The GGUF type whose elements are stored as `dtype` (float32, float16, bfloat16, ...). It must exist.
+/// The GGUF type whose elements are stored as `dtype`, which must be float32, float64, float16, bfloat16, int32 or
+/// int64.
 const GgmlType& plain_type(ckpt::DType dtype);
 /// Q8_0, which can also be written.
 const GgmlType& q8_0();

@@ -6,8 +6,10 @@ namespace titan::convert {
 
 inline constexpr const char* kGgufSuffix = ".gguf";
 
-/// The files of the model at `path`, which is a file or a folder: all parts of a split model, ascending. Empty if
-/// `path` is neither, or a folder without a model or with several. \error kFailed
+/// The files of the GGUF model at `path`, a file or a folder. For a split model, the names of all its parts in
+/// ascending order, as the name of one part tells them: a part may be missing. Empty if `path` does not exist, is a
+/// folder without a model or with several, or is a file with neither the suffix .gguf nor GGUF's first bytes. \error
+/// kFailed
 Result<std::vector<std::string>> gguf_files(Fs& fs, const std::string& path);
 /// The names of the GGUF files in a folder, ascending; empty if there is no folder. \error kFailed
 Result<std::vector<std::string>> gguf_names(Fs& fs, const std::string& folder);

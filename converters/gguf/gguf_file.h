@@ -21,7 +21,7 @@ struct GgufValue {
   Kind kind = Kind::kWhole;
   std::int64_t whole = 0;   ///< kWhole (larger values become the largest int64), kFlag
   double real = 0;          ///< kReal; a float32 becomes the double with its shortest digits
-  std::string text;         ///< kText of at most kMaxGgufText bytes; else empty
+  std::string text;         ///< kText of at most kMaxGgufText bytes; a longer text is skipped, and this is empty
   std::uint64_t count = 0;  ///< kList: number of elements; kText: number of bytes
   bool operator==(const GgufValue&) const = default;
 };
@@ -41,7 +41,7 @@ struct GgufHeader {
   std::vector<GgufTensor> tensors;
   std::uint64_t data_offset = 0;
 
-  /// The value of `key`; nullptr if there is none, or one of another kind.
+  /// The value of `key`; nullptr if there is none, or if it is of another kind.
   const GgufValue* find(const std::string& key, GgufValue::Kind kind) const;
   std::optional<std::string> text(const std::string& key) const;
 };

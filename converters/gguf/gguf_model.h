@@ -23,15 +23,16 @@ struct GgufModel {
   bool interleaved_rows = false;  ///< rows of queries and keys are in Titan's interleaved order
 };
 
-/// llama.cpp's name of the architecture with the parts of `model`; nullopt if there is none. In files of architecture
-/// llama, rows of queries and keys are in Titan's interleaved order; in files of other architectures, in rotate-half
-/// order.
+/// llama.cpp's name of the architecture of `model`: qwen3 with norms of queries and keys, qwen2 with biases of queries,
+/// keys and values, llama with neither; nullopt with both. In files of architecture llama, rows of queries and keys are
+/// in Titan's interleaved order; in files of qwen2 and qwen3, in rotate-half order.
 std::optional<std::string> gguf_architecture(const recipe::ModelDims& model);
 
 /// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty if the file has none; `what` names the
-/// file in messages. \error kUnsupported: another architecture, or a key that may change the model's function and that
-/// Titan cannot express or does not know; kIncompatible: a key is missing or of another type \source
-/// https://github.com/ggml-org/llama.cpp, src/llama-arch.cpp, src/llama-model.cpp
+/// file in messages. \error kUnsupported: another architecture, a scaling of RoPE or a table `rope` that is not known,
+/// or a key that may change the model's function and that Titan cannot express or does not know; kIncompatible: a key
+/// is missing or of another type; as recipe::check_dims
+/// \source https://github.com/ggml-org/llama.cpp, src/llama-arch.cpp, src/llama-model.cpp
 ckpt::Result<GgufModel> read_gguf_model(const std::string& what, const GgufHeader& header,
                                         const std::vector<float>& rope);
 

@@ -18,7 +18,8 @@ class Checkpoint final : public TrainedSource {
   Result<ImportPlan> plan(const ImportOptions& options) const override;
 
  private:
-  /// One of Hugging Face's parameters within one of nanotron's: its name and number of rows (0: all).
+  /// One of Hugging Face's parameters within one of nanotron's: its name and its number of rows. 0: all rows, for a
+  /// parameter of nanotron that is not fused.
   struct Part {
     std::string name;
     std::uint64_t rows;
@@ -29,9 +30,10 @@ class Checkpoint final : public TrainedSource {
   Result<ImportPlan> plan_of_parts(const ImportOptions& asked) const;
   Status add(const Parameter& parameter, const std::string& suffix, PiecedTensor whole);
   /// `options` with rules for nanotron's names translated to rules for the names of their parts. \error kIncompatible:
-  /// a rename to a name with other parts
+  /// a rename to a name with another number of parts
   Result<ImportOptions> of_parts(const ImportOptions& options) const;
-  /// Checks the number of samples. \error kIncompatible: the metadata's samples are not those of `step` steps
+  /// Checks the number of samples in checkpoint_metadata.json, if it is there. \error kIncompatible: it is not that of
+  /// `step` steps with the batch of the configuration `given`
   Status check_samples(const Settings& given, std::uint64_t data_ranks, std::uint64_t step) const;
 
   Model model_;
@@ -39,8 +41,8 @@ class Checkpoint final : public TrainedSource {
   std::map<std::string, std::string> in_file_;  // name of a part's tensor -> name in the files
   Position position_;
   Optimizer optimizer_;
-  bool masters_ = false;                 // weights are the optimizer's float32 masters
-  std::vector<std::string> unmastered_;  // the parameters without a float32 master
+  bool masters_ = false;                 // at least one parameter is read from the optimizer's float32 master
+  std::vector<std::string> unmastered_;  // parameters that have no float32 master and are not float32 themselves
 };
 
 /// The format "nanotron"; only weights can be written. Never destroyed.

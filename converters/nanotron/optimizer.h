@@ -20,14 +20,15 @@ struct ParameterState {
 };
 
 struct Optimizer {
-  std::map<std::string, ParameterState> states;  ///< by name of the parameter
-  std::map<std::string, GroupValues> groups;     ///< by name of the parameter
-  bool ranks_recorded = true;                    ///< every file records its rank
+  std::map<std::string, ParameterState> states;  ///< by nanotron's name of the parameter
+  std::map<std::string, GroupValues> groups;     ///< by nanotron's name of the parameter
+  bool ranks_recorded = true;                    ///< every file records the rank that saved it
 };
 
-/// Reads the optimizer in `folder`; empty if `folder` does not exist. \error kCorrupt (a name without a parameter,
-/// pieces that are missing or overlap, masters that differ from the model's weights, two files with the same content),
-/// kUnsupported (experts, float8 states), kFailed
+/// Reads the optimizer in `folder`; empty if `folder` does not exist. \error kCorrupt (a file of another rank than its
+/// name says, a name without a parameter, pieces that are missing or overlap, steps or settings that differ between
+/// ranks, masters that differ from the model's weights, two files with the same content), kUnsupported (experts, an
+/// element type that Titan lacks), kFailed
 Result<Optimizer> read_optimizer(Fs& fs, const std::string& folder, const std::vector<Parameter>& parameters,
                                  PieceFiles& files);
 

@@ -35,15 +35,18 @@ struct Parameter {
 
 /// Parses a shape: "(128, 64)", "(np.int64(128), 64)", "(64,)". `what` names the file. \error kCorrupt
 Result<std::vector<std::uint64_t>> parse_shape(const std::string& what, std::string_view text);
-/// Parses the positions of the slices of a shard of shape `local` in a parameter of `shape`. Text:
-/// "0,10,None|None,None,None#10,20,None|None,None,None;...". \error kCorrupt; kUnsupported: steps, or slices of a shard
-/// that are not whole rows \source nanotron/parallel/parameters.py, SlicesPair
+/// Parses `text`, the slices of a shard of shape `local` and their positions in a parameter of `shape`. Example:
+/// "0,10,None|None,None,None#10,20,None|None,None,None;...": rows 0 to 9 of the shard are rows 10 to 19 of the
+/// parameter.
+/// \error kCorrupt: another form, steps other than 1, or slices that do not fit; kUnsupported: slices of a shard that
+/// are not whole rows
+/// \source nanotron/parallel/parameters.py, SlicesPair
 Result<std::vector<ShardBox>> parse_slices(const std::string& what, std::string_view text,
                                            const std::vector<std::uint64_t>& local,
                                            const std::vector<std::uint64_t>& shape);
 
-/// Reads the headers of all files of weights below `folder`, in order of names. \error kCorrupt, kUnsupported
-/// (experts), kFailed
+/// Reads the headers of all files of weights below `folder`. Returns the parameters in order of their names. \error
+/// kCorrupt, kUnsupported (experts, more than 262,144 files, or nanotron before version 1.2), kFailed
 Result<std::vector<Parameter>> read_parameters(Fs& fs, const std::string& folder, PieceFiles& files);
 
 }  // namespace titan::convert::nanotron

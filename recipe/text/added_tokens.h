@@ -1,6 +1,6 @@
 #pragma once
-// Added tokens (the member "added_tokens" of tokenizer.json), such as special tokens or runs of spaces. They are cut
-// out of a text before its rest is encoded by merges. Pure.
+// Added tokens (the list "added_tokens" in tokenizer.json), such as special tokens or runs of spaces. They are cut out
+// of a text before its rest is encoded by merges. Pure.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace titan::recipe {
 
-/// One added token; members have the names of tokenizer.json.
+/// One added token; its fields have the names of tokenizer.json.
 struct AddedToken {
   std::uint32_t id = 0;
   std::string content;
-  bool single_word = false;  ///< matches only whole words
-  bool lstrip = false;       ///< includes white space before it
-  bool rstrip = false;       ///< includes white space after it
-  bool normalized = true;    ///< searched for in the normalised text
+  bool single_word = false;  ///< matches only if no word character is directly before or after it
+  bool lstrip = false;       ///< the match includes white space before it
+  bool rstrip = false;       ///< the match includes white space after it
+  bool normalized = true;    ///< searched for in the normalised text; false: in the original text
   bool special = false;      ///< omitted when ids are decoded for display
   bool operator==(const AddedToken&) const = default;
 };
@@ -26,7 +26,7 @@ struct AddedToken {
 /// Finds added tokens in texts: the leftmost one, and of several at the same offset the longest.
 class TokenFinder {
  public:
-  static constexpr std::size_t kLongest = 1024;  // bytes of a token; bounds the search at each position of a text
+  static constexpr std::size_t kLongest = 1024;  // most bytes of a token that tokenizer.json may have
 
   /// Adds `token`, which is found where a text contains `text`.
   void add(std::string_view text, const AddedToken& token);

@@ -16,7 +16,7 @@
 
 namespace titan::recipe {
 
-/// The model part of tokenizer.json.
+/// The object "model" of tokenizer.json.
 struct BpeParts {
   std::vector<std::pair<std::string_view, std::uint32_t>> vocabulary;
   std::vector<std::pair<std::string_view, std::string_view>> merges;  ///< in order of rank
@@ -28,8 +28,8 @@ struct BpeParts {
 /// Encodes pieces of text to ids. Immutable.
 class Bpe {
  public:
-  /// Checks `parts` and builds the tables. \error kInvalid: a merge with a token that is not in the vocabulary; an
-  /// unknown token that is not in the vocabulary
+  /// Checks `parts` and builds the tables. \error kInvalid: a merge needs a token, or `unknown` is a token, that is not
+  /// in the vocabulary; an id is 4294967295
   static ckpt::Result<Bpe> make(const BpeParts& parts);
 
   /// Working memory of one thread, reused for each piece.
@@ -44,11 +44,14 @@ class Bpe {
     std::function<ckpt::Status()> poll;  ///< called from time to time within a long piece; its error ends the work
   };
   /// Appends the ids of `piece`. Symbols are bytes if the vocabulary is byte-level, else characters. O(n log n) for n
-  /// symbols. \error kInvalid: a symbol that the vocabulary cannot express
+  /// symbols. \error kInvalid: a symbol that the vocabulary cannot express, if there is no token for unknown symbols; a
+  /// piece of 2 GiB or more; that of Scratch::poll
   ckpt::Status encode(std::string_view piece, Scratch& scratch, std::vector<std::uint32_t>& ids) const;
 
-  /// Whether pieces may be cut before each run of `mark` without changing the ids. True only for kSpaceMark, if it is a
-  /// token and no merge joins a token that does not end with it and a following token that begins with it.
+  /// Whether pieces may be cut before each run of `mark` without changing the ids. True only for kSpaceMark, and only
+  /// if:
+  /// - the mark is a token, and the vocabulary is one of characters, without ignore_merges
+  /// - no merge joins a left token that does not end with the mark and a right token that begins with it
   bool never_joins(std::string_view mark) const { return mark == kSpaceMark && splits_at_mark_; }
   static constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
 

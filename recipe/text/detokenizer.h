@@ -1,5 +1,5 @@
 #pragma once
-// Decodes token ids to text, by the member "decoder" of tokenizer.json. Pure.
+// Decodes token ids to text, by the object "decoder" of tokenizer.json. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,13 +13,14 @@ namespace titan::recipe {
 /// Holds the text of each id.
 class Detokenizer {
  public:
-  /// Reads the member "decoder" of tokenizer.json; nullptr: the decoder of a byte-level vocabulary. \error
-  /// kUnsupported: types other than ByteLevel, Metaspace, and a Sequence of Replace, ByteFallback, Fuse and Strip; a
-  /// vocabulary of characters without a decoder; kInvalid
+  /// Reads `part`, the object "decoder" of tokenizer.json. nullptr: there is none, and a byte-level vocabulary is
+  /// decoded by its bytes. \error kUnsupported: other types than ByteLevel, Metaspace, Replace, ByteFallback, Fuse,
+  /// Strip and Sequence; a Replace of a pattern, by a text more than four times as long, or after two others; a Strip
+  /// of anything but one space at the beginning; a vocabulary of characters without a decoder; kInvalid
   static ckpt::Result<Detokenizer> read(const ckpt::JsonValue* part, bool byte_level);
 
-  /// Adds a token. Ids must ascend; ids that are skipped decode to empty text. \error kInvalid: the texts of all tokens
-  /// together have more than 512 MiB
+  /// Adds a token. Ids must ascend; of several tokens with one id, the first counts. Ids without a token decode to
+  /// empty text. \error kInvalid: the texts of all tokens together have more than 512 MiB
   ckpt::Status add(std::uint32_t id, std::string_view token);
 
  private:
@@ -47,10 +48,11 @@ class Detokenizer {
 class DecodeRun {
  public:
   explicit DecodeRun(const Detokenizer& detokenizer) : detokenizer_(detokenizer) {}
-  /// The bytes that `id` appends to the text. They may end within a UTF-8 character (text_stream.h joins such parts).
+  /// Takes `id`, and returns the bytes that now follow in the text. They may end within a UTF-8 character
+  /// (text_stream.h joins such parts). Bytes of byte-fallback tokens ("<0x0A>") are held back until another token
+  /// follows, because consecutive ones are decoded together.
   std::string push(std::uint32_t id);
-  /// Returns the rest of the text: the bytes of byte-fallback tokens ("<0x0A>") are buffered, because consecutive ones
-  /// are decoded together.
+  /// Returns the bytes that are held back. Call it after the last id.
   std::string finish();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Reads the parts of tokenizer.json: objects with a "type", whose members may be absent or null. Pure.
+// Reads the parts of tokenizer.json: objects with a "type". A key whose value is null counts as missing. Pure.
 #include <string>
 #include <vector>
 
@@ -8,14 +8,14 @@
 
 namespace titan::recipe {
 
-/// The member "type"; "" if there is none.
+/// The value of "type"; "" if it is missing or no string.
 std::string type_of(const ckpt::JsonValue& part);
-/// The value of a boolean member; `when_absent` if it is missing. \error kInvalid: another type
+/// The boolean value of `key`; `when_absent` if it is missing. \error kInvalid: another type
 ckpt::Result<bool> flag_of(const ckpt::JsonValue& part, const char* key, bool when_absent);
-/// The value of a string member. \error kInvalid: missing, or another type
+/// The string value of `key`. \error kInvalid: missing, or another type
 ckpt::Result<std::string> text_of(const ckpt::JsonValue& part, const char* key);
-/// The parts of a Sequence, from the list in its member `key`; for another type, `part` itself. \error kInvalid: too
-/// many parts
+/// If `part` is a Sequence: the parts in its list `key`, with nested Sequences in place; else `part` itself. \error
+/// kInvalid: no list, or more than 32 parts
 ckpt::Result<std::vector<const ckpt::JsonValue*>> parts_of(const ckpt::JsonValue& part, const char* key);
 /// Whether replacing `from` by `to` can make a text more than four times as long. No real tokenizer does this, and
 /// refusing it bounds the size of texts.

@@ -11,12 +11,13 @@ namespace titan::recipe {
 
 class Normalizer {
  public:
-  /// Reads the member "normalizer" of tokenizer.json; nullptr: none. \error kUnsupported: other types than NFC, Replace
-  /// (of a text), Prepend and Sequence; kInvalid
+  /// Reads `part`, the object "normalizer" of tokenizer.json; nullptr: there is none. \error kUnsupported: other types
+  /// than NFC, Replace, Prepend and Sequence; a Replace of a pattern, or by a text more than four times as long;
+  /// kInvalid: more than 4 steps, a step that inserts more than 1,024 bytes, or a wrong value
   static ckpt::Result<Normalizer> read(const ckpt::JsonValue* part);
 
   bool empty() const { return steps_.empty(); }
-  /// Returns the normalised text: `text` itself if nothing changes, else a view of `out`.
+  /// Returns the normalised text: `text` itself if there is no step or no text, else a view of `out`.
   std::string_view apply(std::string_view text, std::string& out) const;
 
  private:

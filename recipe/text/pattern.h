@@ -53,7 +53,7 @@ class Matcher {
   void start(std::string_view text);
   /// The next non-empty match; false at the end of the text, or on an error.
   bool next(Match* match);
-  /// kInvalid if matching took too many steps or too much memory.
+  /// kInvalid if matching took too many steps or too much memory; kFailed if there was no memory for the matcher.
   const ckpt::Status& status() const { return status_; }
 
  private:

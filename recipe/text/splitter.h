@@ -1,5 +1,5 @@
 #pragma once
-// The pre-tokenizer (the member "pre_tokenizer" of tokenizer.json): cuts a text into pieces. Merges stay within a
+// The pre-tokenizer (the object "pre_tokenizer" of tokenizer.json): cuts a text into pieces. Merges stay within a
 // piece. Pure.
 #include <memory>
 #include <string>
@@ -18,11 +18,13 @@ enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWith
 /// A pre-tokenizer. Immutable after its creation; SplitRun applies it.
 class Splitter {
  public:
-  /// Reads the member "pre_tokenizer" of tokenizer.json; nullptr: none. \error kUnsupported: other types than Split,
-  /// ByteLevel (only as the last one), Digits, Metaspace and Sequence; kInvalid
+  /// Reads `part`, the object "pre_tokenizer" of tokenizer.json; nullptr: there is none. \error kUnsupported: other
+  /// types than Split, ByteLevel (only as the last one), Digits, Metaspace and Sequence, or a pattern that
+  /// ruby_syntax.h refuses; kInvalid
   static ckpt::Result<Splitter> read(const ckpt::JsonValue* part);
 
-  /// Whether pieces use the characters that stand for bytes (byte_alphabet.h).
+  /// Whether there is a ByteLevel: each character of a token in the vocabulary then stands for a byte
+  /// (byte_alphabet.h). The pieces themselves are not changed to such characters.
   bool byte_level() const { return byte_level_; }
   bool empty() const { return steps_.empty(); }
   /// After this call, pieces are also cut before each run of `mark`.
@@ -59,7 +61,8 @@ class PieceSink {
 class SplitRun {
  public:
   explicit SplitRun(const Splitter& splitter);
-  /// Passes the (non-empty) pieces of `text` to `sink`. `first`: `text` is at the beginning of the whole text.
+  /// Passes the (non-empty) pieces of `text` to `sink`. `first`: `text` is at the beginning of the whole text, not
+  /// after an added token.
   ckpt::Status cut(std::string_view text, bool first, PieceSink& sink) { return cut(0, text, first, sink); }
 
  private:

@@ -20,7 +20,7 @@
 
 namespace titan::recipe {
 
-/// Immutable. Any number of threads may use it, each with its own Encoder. Members have the names of tokenizer.json.
+/// Immutable. Any number of threads may use it, each with its own Encoder.
 class Tokenizer {
  public:
   static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
@@ -28,21 +28,23 @@ class Tokenizer {
 
   /// Reads tokenizer.json, and tokenizer_config.json if there is one (else `config` is empty). `what` names
   /// tokenizer.json in messages.
-  /// \error kUnsupported: a part of another kind (Unigram, WordPiece, dropout, ...), which is named; kInvalid: damaged,
-  /// contradictory, too large
+  /// \error kUnsupported: a part that Titan does not have (Unigram, WordPiece, dropout, ...), which the message names;
+  /// kInvalid: damaged, contradictory, too large
   static ckpt::Result<Tokenizer> parse(const std::string& what, std::string_view json, std::string_view config = {});
 
   /// The largest id plus one.
   std::uint64_t id_bound() const { return id_bound_; }
+  /// The number of tokens with different texts, added tokens included.
   std::uint64_t tokens() const { return tokens_; }
   /// The id of the token with the text `content`.
   std::optional<std::uint32_t> id_of(std::string_view content) const;
   bool special(std::uint32_t id) const { return special_.contains(id); }
-  /// The begin- and end-of-document tokens named in tokenizer_config.json.
+  /// The begin- and end-of-document tokens that tokenizer_config.json names (bos_token, eos_token); nullopt if it names
+  /// none, or one that the tokenizer lacks.
   const std::optional<std::uint32_t>& bos() const { return bos_; }
   const std::optional<std::uint32_t>& eos() const { return eos_; }
-  /// The ids that the tokenizer itself adds before and after a text (by its post-processor, or by add_bos_token and
-  /// add_eos_token).
+  /// The ids that Hugging Face's tokenizer adds before and after a text. tokenizer_config.json decides, if it has
+  /// add_bos_token (before) or add_eos_token (after); else the post-processor. Encoder does not add them.
   const std::vector<std::uint32_t>& prefix() const { return prefix_; }
   const std::vector<std::uint32_t>& suffix() const { return suffix_; }
   const Detokenizer& detokenizer() const { return detokenizer_; }
@@ -65,14 +67,16 @@ class Tokenizer {
   ckpt::Digest digest_;
 };
 
-/// Encodes texts to ids. Use one per thread. The tokenizer must outlive it. Caches the ids of short pieces, in 4 MiB.
+/// Encodes texts to ids. Use one per thread. The tokenizer must outlive it. Caches the ids of pieces of at most 30
+/// bytes, in 4 MiB.
 class Encoder : private PieceSink {
  public:
   /// `poll` is called from time to time within a long text; an error that it returns ends the work.
   explicit Encoder(const Tokenizer& tokenizer, std::function<ckpt::Status()> poll = {});
 
-  /// Appends the ids of `text`, without begin- or end-of-document tokens.
-  /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot express
+  /// Appends the ids of `text`, without Tokenizer::prefix() and suffix().
+  /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot express, or Matcher::status();
+  /// that of `poll`
   ckpt::Status encode(std::string_view text, std::vector<std::uint32_t>& ids);
 
  private:

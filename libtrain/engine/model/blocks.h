@@ -24,15 +24,17 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
 /// The weights and settings of one layer's attention.
 struct AttentionWeights {
   LinearWeight query, key, value, out;
-  at::Tensor query_norm, key_norm;  ///< weights [K], or [H x K] and [G x K]; undefined without query and key norms
+  /// Weights of the norms of queries and keys: [K] each, or with `whole_norm` [H*K] and [G*K]. Undefined if the
+  /// model has no such norms.
+  at::Tensor query_norm, key_norm;
   std::int64_t head_dim = 0;
   double norm_eps = 0;
   bool whole_norm = false;  ///< a norm is over all heads of a token together, not over each head
   Window window = {};
 };
 /// The attention of a layer, [B,T,D]: causal, with grouped key/value heads (GQA). `rope` is a rope_table(). If
-/// documents.apart(), a token attends only to tokens of its document, and its position counts from the document's
-/// start.
+/// documents.apart(), a token attends only to tokens of its document, its position counts from the document's start,
+/// and documents.rope_BTK is used in place of `rope`.
 /// \source Ainslie et al., GQA
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
                      const Documents& documents = {});

@@ -15,7 +15,8 @@ struct Window {
 };
 
 /// The mask for windows of `tokens` tokens in rows of at most `longest` tokens: 0 where a token may attend, else
-/// -infinity. Undefined if no row is longer than the window.
+/// -infinity. It is for one block of up to 512 queries and the keys that their windows reach. Undefined if `tokens` is
+/// 0, or if no row is longer than the window.
 at::Tensor window_mask(std::int64_t tokens, std::int64_t longest, at::ScalarType type);
 
 /// Causal attention within `window`, [B,H,T,K]. Rows longer than the window are computed in blocks of 512 queries, each

@@ -14,13 +14,14 @@ struct ModelDims;
 
 namespace titan::train {
 
-/// Distributions with mean 0. kNormalWithin3Std: a normal distribution truncated at 3 standard deviations.
+/// kZeros and kOnes: all elements are 0 or 1. kNormal: a normal distribution with mean 0. kNormalWithin3Std: the same,
+/// truncated at 3 standard deviations.
 enum class InitKind { kZeros, kOnes, kNormal, kNormalWithin3Std };
 
 /// How a parameter is initialised.
 struct InitRule {
   InitKind kind = InitKind::kOnes;
-  double std = 0;
+  double std = 0;  ///< standard deviation of the normal distribution, before it is truncated
   bool operator==(const InitRule&) const = default;
 };
 

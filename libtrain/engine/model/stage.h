@@ -52,8 +52,9 @@ struct StageParameter {
   bool tied_head = false;
 };
 
-/// Where the fp32 master weights of bf16 compute copies are. kOnHost: in host memory, to be loaded without GPU memory.
-/// kNone: the stage has no masters, since the optimizer holds those that this rank owns.
+/// Where the fp32 master weights of bf16 compute copies are. kOnDevice: in the memory of the device. kOnHost: in host
+/// memory, to be loaded without GPU memory. kNone: the stage has none, since the optimizer holds those that this rank
+/// owns. (An fp32 compute copy shares storage with its master in all three cases.)
 enum class Masters : std::uint8_t { kOnDevice, kOnHost, kNone };
 
 /// The parameters of a stage and its forward.
@@ -69,10 +70,11 @@ class Stage {
   std::vector<StageParameter>& parameters() { return parameters_; }
   const std::vector<StageParameter>& parameters() const { return parameters_; }
 
-  /// Draws all masters (init.h), with the same values on every layout, and calls refresh().
+  /// Draws all masters (init.h), with the same values on every layout, and calls refresh(). Not with Masters::kNone in
+  /// bf16.
   /// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
   void init_weights(std::uint64_t seed);
-  /// Copies masters to bf16 compute copies on the same device. Does nothing in fp32.
+  /// Copies masters to the bf16 compute copies that are on the same device. Does nothing for fp32 compute copies.
   void refresh();
 
   /// The number of segments.

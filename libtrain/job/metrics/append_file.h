@@ -22,10 +22,11 @@ class AppendFile {
   AppendFile(AppendFile&& other) noexcept;
   ~AppendFile();
 
-  /// Appends all of `record`, or nothing.
+  /// Appends all of `record`, or nothing: after a failed write the file is cut to its length before.
   ckpt::Status append(std::string_view record);
-  /// Makes the appended records durable. After a failure the next call writes the records again, since the kernel
-  /// reports a failure only once: the next sync would succeed although the bytes are lost.
+  /// Makes the appended records durable. After a failure, the next append() or sync() first writes them again: the
+  /// kernel reports a failure only once, so the next sync would succeed although the bytes are lost. For this, up to
+  /// 64 MiB of records are kept in memory. If more are appended without a sync, all of them count as durable.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();
@@ -37,7 +38,7 @@ class AppendFile {
   ckpt::Fs& fs_;
   std::unique_ptr<ckpt::File> file_;  ///< null: closed
   std::string path_;
-  std::uint64_t end_, durable_;  ///< end_: offset of the next record; durable_: end of what is durable
+  std::uint64_t end_, durable_;  ///< end_: offset of the next record; durable_: end of what counts as durable
   std::string since_;            ///< bytes after durable_
   bool lost_ = false;            ///< a sync has failed since durable_ was set
 };

@@ -10,8 +10,8 @@ namespace titan::train {
 
 /// Sets up this process's log. stderr: info and above on rank 0, warnings and above on other ranks. If `run_dir` is not
 /// empty, `<run_dir>/logs/rank-N.log` gets everything from debug on, written by a background thread. Call it again to
-/// change the setup. Returns the reason if there is no log file, else an empty text. A run continues without the file;
-/// if the run folder cannot be used at all, the returned reason is the error to report.
+/// change the setup. Returns why the log file could not be opened; else, and without `run_dir`, an empty text. A run
+/// continues without the file.
 std::string init_log(int rank, const std::string& run_dir);
 enum class LogLevel { kInfo, kWarn, kError };
 /// From the next init_log() on, messages for stderr go to `show` instead, for a program that draws on the terminal
@@ -24,7 +24,7 @@ void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warn(const std::string& message);
 void log_error(const std::string& message);
-/// Waits until the log file has all messages, but at most 2 s if the store hangs.
+/// Waits until the log file has all messages, but at most 2 s, and not for a store that refuses them.
 void flush_log();
 /// Message, causes and hint of `status` as one log line.
 std::string log_text(const ckpt::Status& status);

@@ -24,14 +24,17 @@ using EventFields = std::vector<std::pair<std::string, EventValue>>;
 /// non-finite as strings. One writer (rank 0, under the run's lock), not thread-safe.
 class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
  public:
-  /// Opens the file for a start that continues after `step` (0: a new run). From the first line with a larger step on,
-  /// lines (including events) are moved to metrics.jsonl.attempt-<attempt>. Lines and events of `step` itself stay,
-  /// even if they were written after lines of later steps. An incomplete last line (no newline, or not a whole object)
-  /// is dropped. \error kFailed (I/O).
+  /// Opens the file for a start that continues after `step` (0: a new run), and cuts it (metrics_scan.h) before the
+  /// first line with a larger step:
+  /// - The lines after the cut are moved to the end of metrics.jsonl.attempt-<attempt>.
+  /// - Events after the cut whose step is at most `step` are also appended to this file again: for example, the event
+  ///   that ends a save, if it was written after lines of later steps.
+  /// - A last line without a newline is dropped.
+  /// \error kFailed (I/O)
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
-  /// From now on the thread of `background` writes lines and reports errors; nullptr: lines are written at once. This
-  /// object must then be owned by a shared_ptr.
+  /// From now on the thread of `background` writes lines and reports errors; a shared_ptr must own this object. If its
+  /// queue is full, lines of steps and norms may be dropped. nullptr: lines are written at once.
   void write_through(BackgroundWriter* background) { background_ = background; }
   ckpt::Status step(const StepMetrics& metrics);
   /// Writes an event "validation".
@@ -41,7 +44,8 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
                                const std::vector<double>& norms);
   /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
   ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
-  /// Makes the lines durable. Call it before a checkpoint is published, so that every published step has its lines.
+  /// Makes the lines that were written so far durable (not those in the queue of a BackgroundWriter). Call it before a
+  /// checkpoint is published, so that every published step has its lines.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();

@@ -9,9 +9,10 @@ namespace titan::train {
 /// Every line starts with this; the step's digits follow.
 inline constexpr std::string_view kMetricsLineStart = R"({"schema":"titan.metrics/1","step":)";
 
-/// Reads a file in parts and finds where to cut it: after the last line whose step is at most `step` and that comes
-/// before every line with a larger step. Malformed lines before the cut are kept. Events with a step of at most `step`
-/// that come after the first larger step are "late": a save's last line is written only when the save is done.
+/// Reads a file in parts and finds where to cut it: before the first line with a larger step than `step`, or at the end
+/// of the file if there is none. Malformed lines directly before this place are cut off, too; earlier ones stay. Events
+/// after the cut with a step of at most `step` are "late": for example, the event that ends a save may be written after
+/// lines of later steps.
 class MetricsScan {
  public:
   explicit MetricsScan(std::uint64_t step) : step_(step) {}

@@ -6,8 +6,8 @@
 
 namespace titan::train {
 
-/// Sets the form of lines on stderr. `columns` > 0: for a terminal of this width: without time and rank, wrapped
-/// between words, in place of a progress bar. 0: for a file. Thread-safe.
+/// Sets the form of lines on stderr. With `columns` > 0, it is the form for a terminal that is `columns` wide: without
+/// time and rank, wrapped between words, in place of a progress bar. With 0, it is the form of log files. Thread-safe.
 void signal_lines_for_terminal(std::size_t columns);
 
 class SignalLine {
@@ -17,7 +17,7 @@ class SignalLine {
   SignalLine& operator<<(std::string_view text);
   /// Appends `value` in decimal, with leading zeros up to `width` digits.
   SignalLine& number(std::uint64_t value, int width = 1);
-  /// Ends the line; writes it to stderr and to the open file `log` unless that is negative.
+  /// Ends the line, and writes it to stderr. If the file descriptor `log` is not negative, writes it there, too.
   void write_out(int log);
 
  private:

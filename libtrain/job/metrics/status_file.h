@@ -21,17 +21,17 @@ namespace titan::train {
 struct RunStatus {
   std::string run;  ///< label value of every line
   std::uint32_t attempt = 1;
-  std::optional<StepMetrics> step;                            ///< last completed step
-  std::optional<std::uint64_t> durable;                       ///< last durable step; unset if there is none
-  double durable_at = 0;                                      ///< seconds since 1970-01-01 UTC
+  std::optional<StepMetrics> step;       ///< last completed step
+  std::optional<std::uint64_t> durable;  ///< last durable step; unset if there is none
+  double durable_at = 0;  ///< when this start saved it; else when this start began. Seconds since 1970-01-01 UTC
   std::uint64_t save_failures = 0, skips = 0, rollbacks = 0;  ///< counts of this start
 };
 
 /// The whole file. `now`: seconds since 1970. \source prometheus.io/docs/instrumenting/exposition_formats
 std::string status_text(const RunStatus& status, double now);
 
-/// Writes the newest status and replaces the file atomically. The run's background writer writes it: at once if a save
-/// or a failure changed the status, else at most once a second.
+/// Writes the newest status and replaces the file atomically. The run's background writer writes it after each save,
+/// failed save, skip and rollback; after a step only if the last write was at least a second before.
 class StatusFile : public std::enable_shared_from_this<StatusFile> {
  public:
   /// `status`: the status at the start.

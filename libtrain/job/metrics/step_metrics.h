@@ -8,17 +8,18 @@
 
 namespace titan::train {
 
-/// Peak bytes since the start: the maximum over all ranks.
+/// Memory in bytes. Peaks are those since the start; each is the maximum over all ranks.
 struct PeakMemory {
-  std::optional<std::uint64_t> resident;  ///< resident memory of the process (VmHWM)
-  std::optional<std::uint64_t> tensors;   ///< large tensors
-  std::optional<std::uint64_t> device;    ///< GPU memory of tensors; absent: tensors are in the process's memory
+  std::optional<std::uint64_t> resident;  ///< peak of the process's resident memory (VmHWM)
+  std::optional<std::uint64_t> tensors;   ///< peak of the tensors on the GPU; on the CPU, of the large tensors
+  std::optional<std::uint64_t> device;    ///< all memory of the GPU (no peak); absent on the CPU
 };
 
 struct StepMetrics {
   std::uint64_t step = 0;
-  double loss = 0;                        ///< global mean over tokens, nats
-  double max_loss = 0;                    ///< maximum over micro-batches of the mean over tokens
+  double loss = 0;  ///< global mean over tokens, nats
+  /// The largest loss of a micro-batch: the sum over its tokens, divided by the mean number of tokens per micro-batch.
+  double max_loss = 0;
   std::optional<double> router_aux_loss;  ///< load-balancing loss of experts: mean over layers and micro-batches
   double grad_norm = 0;                   ///< before clipping
   double lr = 0;                          ///< as applied
@@ -42,9 +43,13 @@ struct ValidationMetrics {
   PeakMemory memory;
 };
 
-/// A save. Times are in seconds on rank 0: for copying what is not a tensor (snapshot_s); for which training waited
-/// (stall_s); until every rank had written (write_s); for manifest and renames (publish_s); from when the save was due
-/// until it was durable (durable_s). \source docs/json.md
+/// A save. Times are in seconds on rank 0:
+/// - snapshot_s: copying what is not a tensor
+/// - stall_s: the time for which training waited
+/// - write_s: until every rank had written
+/// - publish_s: manifest and renames
+/// - durable_s: from when the save was due until it was durable
+/// \source docs/json.md
 struct SaveMetrics {
   std::uint64_t step = 0;
   std::uint64_t bytes = 0;

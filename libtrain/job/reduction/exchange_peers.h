@@ -4,10 +4,10 @@
 
 namespace titan::train {
 
-/// The transfers of one rank in its group. Rank numbers are those in the group.
+/// The transfers of one rank within a communication group (a Fabric). Rank numbers are those in this group.
 struct ExchangePeers {
   bool all_to_all = false;      ///< an all-to-all with all other ranks
-  std::vector<int> few = {};    ///< partners in an all-to-all of a few ranks, each of which lists the others
+  std::vector<int> few = {};    ///< partners in an all-to-all among some ranks; each partner lists this rank, too
   std::vector<int> swaps = {};  ///< ranks to swap with, one after the other, in the order in which all ranks swap
 };
 

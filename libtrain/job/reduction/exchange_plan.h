@@ -6,14 +6,14 @@
 // holders of a group: the elements that a holder adds up are its row. Gradients are summed in three phases:
 // 1. All-to-all in each group: every rank sends its sums of each holder's row to that holder, slice by slice and to all
 // holders at once. If a rank's micro-batches form several nodes of the canonical tree (tree.h), the rank sends one sum
-// for each tree node. A holder adds what it receives up to the one tree node that its group sums.
+// for each tree node. A holder adds up what it receives; the result is the sum of the tree node of its group.
 // 2. Butterfly between the groups: in step s a holder swaps with the holder at the same place in the group whose number
 // is its own group's XOR 2^s. Holders swap a half, then a quarter, then an eighth of their elements, so most bytes go
 // between neighbouring groups. Each step adds the two halves of a tree node, so the result is the sum of the tree.
 // 3. A rank that is not a holder gets the elements that it owns from a holder.
 //
-// Weights take the same way in reverse. If the number of ranks is a power of two, each rank is a group of its own, and
-// there is only the butterfly.
+// Weights take the same way in reverse. If the number of ranks is a power of two and no larger than that of
+// micro-batches, each rank is a group of its own, and there is only the butterfly.
 //
 // Rows are cut into messages at multiples of 64 bytes, not at leaves: a leaf (1 MiB) for each of a thousand ranks would
 // exceed any buffer, and sums do not depend on where a range begins.
@@ -32,7 +32,7 @@ struct Swap {
   SegmentRow mine, theirs;
 };
 
-/// Adds row `from` to row `into`. The left operand is the row of the lower micro-batches.
+/// Adds row `from` to row `into`. The left operand is row `into`, which has the micro-batches with lower numbers.
 struct Addition {
   std::uint32_t into = 0, from = 0;
   bool operator==(const Addition&) const = default;
@@ -43,14 +43,15 @@ struct NodeRange {
   std::uint32_t first = 0, count = 0;
 };
 
+/// What rank `me` sends and receives. Directions are those of sums; for weights (plan_copies()) they are reversed.
 struct ExchangePlan {
   std::uint32_t me = 0;
-  std::vector<SegmentRow>
-      owners;  ///< for the all-to-all, by rank: the row of each owner; empty for ranks that get nothing
-  std::vector<NodeRange> gives;      ///< by rank: which of this rank's nodes are sent to it
-  std::vector<std::uint32_t> takes;  ///< by rank: number of copies of each element of this rank's row that it sends
+  std::vector<SegmentRow> owners;    ///< for the all-to-all, by rank: the row that this rank sums, if it is a holder of
+                                     ///< the group of `me` or of a group that `me` sends to; else empty
+  std::vector<NodeRange> gives;      ///< by rank: which of the tree nodes of `me` are sent to this rank
+  std::vector<std::uint32_t> takes;  ///< by rank: how many tree nodes' sums of the row of `me` this rank sends to `me`
   std::vector<Addition> additions;   ///< over the received rows (by rank, then node); row 0 ends as the sum
-  std::vector<Swap> swaps;           ///< of the butterfly, after the all-to-all, in the order of sums
+  std::vector<Swap> swaps;           ///< of the butterfly, after the all-to-all
   std::vector<Swap> handed;          ///< after the butterfly: between a holder and a rank that is not one
   std::int64_t piece = 0;            ///< elements of a swap's rows per message
   bool all = false;        ///< the all-to-all is among all ranks, not only those of a group and its neighbours
@@ -62,7 +63,7 @@ struct ExchangePlan {
     for (const std::vector<Swap>* steps : {&swaps, &handed})
       for (const Swap& swap : *steps) use(swap);
   }
-  /// The ranks that this rank sends to or receives from in the all-to-all, in order.
+  /// The ranks that `me` sends to or receives from in the all-to-all, ascending.
   std::vector<std::uint32_t> partners() const;
   /// Number of consecutive messages of a swap.
   std::int64_t pieces(const Swap& swap) const;
@@ -75,7 +76,8 @@ struct ExchangePlan {
 /// Pieces of a swap in transit at once, per direction.
 inline constexpr std::int64_t kSwapsUnderWay = 2;
 
-/// Plans sums over `count` micro-batches, with buffers of at most `elements`.
+/// Plans sums over `count` micro-batches, with buffers of at most `elements`. (In each of the three plans below, a
+/// message has at least 16 elements, even if the buffers are then larger.)
 ExchangePlan plan_sums(const std::vector<SegmentRow>& owners, std::uint32_t me, std::uint32_t count,
                        std::int64_t elements);
 /// Plans copies of every owner's elements to all ranks, with buffers of at most `elements`.
@@ -90,12 +92,13 @@ ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, 
 std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain);
 
 /// The number of consecutive data-parallel ranks in a domain. Ranks of a domain exchange gradients after each
-/// micro-batch; domains exchange their sums at the end of the step. A domain is all ranks, the ranks of a machine
-/// (node), or a single rank.
+/// micro-batch; domains exchange their sums at the end of the step. With gradient_exchange = "node", it is the greatest
+/// common divisor of the ranks per machine (node) and the data-parallel degree. With "always" or ZeRO-2, it is the
+/// data-parallel degree. Otherwise it is 1: gradients are exchanged only at the end of the step.
 std::uint32_t domain_size(const recipe::RunPlan& plan);
-/// Whether gradients are exchanged after each micro-batch. False for one rank.
+/// Whether gradients are exchanged after each micro-batch: whether a domain has several ranks.
 bool exchanges_per_micro_batch(const recipe::RunPlan& plan);
-/// Whether there is more than one domain of more than one rank: World::node and World::between_nodes carry the sums.
+/// Whether there are several domains, each of several ranks: then World::node and World::between_nodes carry the sums.
 bool has_node_groups(const recipe::RunPlan& plan);
 /// The micro-batches that DP rank `dp_rank` computes.
 Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank);

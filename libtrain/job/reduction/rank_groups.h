@@ -1,7 +1,8 @@
 #pragma once
 // Divides the ranks of an exchange into groups of neighbours; the number of groups is a power of two. Within a group
-// each rank sends to each other rank; between groups ranks swap in a butterfly. In a large job no rank therefore
-// communicates with all others. Pure.
+// each rank sends to each holder of the group (see below); between groups holders swap in a butterfly. In a large job
+// no rank therefore communicates with all others. Exception: with fewer micro-batches than ranks, all ranks are one
+// group. Pure.
 //
 // Each group sums one node of the canonical tree. All groups have the same number of holders, among which the elements
 // are divided. If the number of ranks is a multiple of the number of groups, dp_block() gives each rank micro-batches
@@ -19,7 +20,7 @@ namespace titan::train {
 
 struct RankGroups {
   std::uint32_t ranks = 1, groups = 1;
-  std::uint32_t holders = 1;  ///< number per group
+  std::uint32_t holders = 1;  ///< number of holders in each group: its first ranks
 
   std::uint32_t first(std::uint32_t group) const {
     return static_cast<std::uint32_t>(std::uint64_t{group} * ranks / groups);
@@ -42,10 +43,11 @@ struct RankGroups {
   std::vector<SegmentRow> rows(const std::vector<SegmentRow>& owners, std::uint32_t place) const;
 };
 
-/// The most ranks of a group. Larger groups are split, even if some groups then have a rank that is not a holder.
+/// The most holders of a group, if there are at least as many micro-batches as ranks. Larger groups are split, even if
+/// some groups then have an additional rank that is not a holder.
 inline constexpr std::uint32_t kLargestGroup = 16;
 
-/// The groups of `ranks` that share `count` micro-batches.
+/// The groups of `ranks` ranks that share `count` micro-batches.
 RankGroups groups_of(std::uint32_t ranks, std::uint32_t count);
 
 }  // namespace titan::train

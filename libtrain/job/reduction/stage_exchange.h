@@ -17,29 +17,32 @@ struct StageExchange {
   };
   /// Parameters whose sums and weights are sent together.
   struct Part {
-    std::vector<std::uint32_t> slots;  ///< slots that are summed
+    std::vector<std::uint32_t> slots;  ///< indices into StageExchange::parameters
     ExchangePlan sums;                 ///< at the end of the step, by slot; empty if gradients are exchanged in turns
-    std::vector<Sharing> sharings;
+    std::vector<Sharing> sharings;     ///< one per width
   };
   /// The exchange "in turns" of one part of a stage: after each micro-batch, the ranks of a domain exchange the
-  /// gradients of this part. All elements have one width.
+  /// gradients of this part. All elements have one width: a part with gradients of two widths has two such exchanges.
   struct Turns {
     std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
     std::int64_t width = 4;            ///< bytes of a gradient element, in memory and in transit
-    std::vector<std::uint32_t> slots;  ///< of the stage's parameters in the part; a tied head's slot comes last
+    std::vector<std::uint32_t> slots;  ///< the slots in the part; numbers are those of the stage, as in turn_rows()
     ExchangePlan plan;
     SegmentRow own;          ///< the elements of the part that this rank owns
     std::int64_t begin = 0;  ///< place of `own` in the row that this rank sums
   };
-  std::vector<std::uint32_t>
-      parameters;           ///< the parameter of each summed slot: those of the rank's stages, then a tied head's
-  std::vector<Part> parts;  ///< in model order
+  /// The parameter of each slot that is summed: those of the rank's stages. On the rank with the first stage, the
+  /// embedding comes once more, last, for a tied head.
+  std::vector<std::uint32_t> parameters;
+  std::vector<Part> parts;             ///< in model order
   std::vector<std::uint32_t> part_of;  ///< the part of each slot
   std::vector<Turns> turns;            ///< of each stage and part if gradients are exchanged in turns; else empty
   ExchangePlan between_domains;        ///< after turns, at the end of the step; each row summed in turns is a slot
-  bool sends_tied = false, receives_tied = false;  ///< the tied head is on another stage than its embedding
-  std::int64_t tied_piece = 0;                     ///< elements of a tied weight per message
-  std::int64_t buffer_bytes = 0;                   ///< of all buffers together
+  /// If a tied head is on another rank than its embedding: whether this rank has the head (and sends its sums), and
+  /// whether it has the embedding (and receives them).
+  bool sends_tied = false, receives_tied = false;
+  std::int64_t tied_piece = 0;    ///< elements of a tied weight per message
+  std::int64_t buffer_bytes = 0;  ///< of the buffers, which all transfers use in turn: what the largest one needs
 };
 
 /// Bytes of an element of the compute copy. The embedding is looked up in fp32.
@@ -49,8 +52,9 @@ std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter)
 /// whose gradient is summed over chunks of the logits.
 std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter);
 
-/// The elements of one stage's sums in turns that each data-parallel rank owns. Slots are the parameters of the stage;
-/// a tied head's slot comes last.
+/// For sums in turns: the elements of stage `stage` that each data-parallel rank sums in the end. Slots are the
+/// parameters of the stage; a tied head's slot comes last, and a rank sums the elements of it that its counterpart on
+/// the first stage owns of the embedding.
 std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage);
 
 /// Plans the exchange of data-parallel rank `dp_rank` of pipeline rank `pp_rank`.
@@ -60,8 +64,8 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
 /// What one rank with `micro_batches` micro-batches sends in a step: gradients and weights.
 Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
 
-/// The maximum of rounds and messages of a rank of the first stage in a step. Only some ranks are counted, since groups
-/// are alike.
+/// The most rounds, and the most messages, of any rank of pipeline rank 0 in a step. Only the first 20 data-parallel
+/// ranks are counted, since groups of ranks are alike.
 Traffic busiest_traffic(const recipe::RunPlan& plan);
 
 /// The transfers of a rank among all ranks of its stage (`stage`), among the ranks of its domain (`node`), and among

@@ -15,9 +15,11 @@ struct ScheduleCsv {
   std::string where(std::size_t row, std::size_t action) const;
 };
 
-/// One row per rank, cells between commas: "<stage><F|B|I|W><micro-batch>", or empty for an idle slot. simulate()
-/// checks whether the actions fit together. \error kInvalid with line and cell: an unreadable cell, a transfer, or a
-/// cell with overlapping actions; kInvalid: there is no cell
+/// Reads `text`: one line per pipeline rank, with cells between commas. A cell is "<stage><F|B|I|W><micro-batch>", or
+/// empty while the rank is idle. Empty lines at the end do not count. simulate() checks whether the actions fit
+/// together.
+/// \error kInvalid: with line and cell, a cell that is none of these (a transfer, overlapped actions, ...); or there is
+/// no action
 ckpt::Result<ScheduleCsv> parse_schedule_csv(std::string_view text);
 
 }  // namespace titan::train

@@ -10,9 +10,10 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// The compute actions of a data-parallel rank with `micro_batches` micro-batches in each step. For a table from a
-/// file, checks ranks, stages, micro-batches, and that it does not deadlock. \error kInvalid: see recipe::check_shape;
-/// for a file with line and cell
+/// The schedule table (compute actions of each pipeline rank) for a data-parallel rank with `micro_batches`
+/// micro-batches in each step. A table from a file is checked: its ranks, stages and micro-batches must be those of the
+/// run, and simulate() must accept it. \error kInvalid: see recipe::check_shape; for a file, with line and cell where
+/// one is wrong
 ckpt::Result<ScheduleTable> schedule_of(const recipe::RunPlan& plan, std::uint32_t micro_batches);
 
 }  // namespace titan::train

@@ -26,7 +26,8 @@ struct Simulation {
   double makespan = 0;    ///< in the unit of the costs
   double idle_share = 0;  ///< idle time of all ranks / (ranks * makespan)
   /// Per rank, the maximum number of (stage, micro-batch) pairs whose activations are in memory. A pair counts from its
-  /// F to its B; if the backward is in two parts, to its W, which still needs the inputs of the linear layers.
+  /// F to its B. If its backward is in two parts (I and W), it counts to its W, which needs the inputs of linear
+  /// layers.
   std::vector<std::uint32_t> peak_in_flight;
   std::vector<std::vector<Span>> spans;  ///< of each action of the table
 };
@@ -34,8 +35,8 @@ struct Simulation {
 /// Names an action of a row in errors; an empty function means names like "rank 1, 1B0".
 using NameAction = std::function<std::string(std::size_t row, std::size_t action)>;
 
-/// Simulates the table. \error kInvalid: the table misses or repeats an action, has a stage on two ranks, has
-/// transfers, or deadlocks; costs are for another number of stages, negative, not finite, or all 0.
+/// Simulates the table. \error kInvalid: the table has no action, misses or repeats one, has a stage on two ranks, has
+/// transfers, or deadlocks; costs are for another number of stages, negative, not finite, or all 0
 ckpt::Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs,
                                   const NameAction& name = {});
 
