@@ -9,9 +9,9 @@ namespace titan::ckpt {
 /// lr(n) for the 1-based step `n`. After the end of the last phase the rate stays constant. Without a phase it is 0.
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 
-/// Builds the schedule of `settings` from step `base` + 1 on: warm-up from the rate `from`, constant peak, decay to
-/// min_lr_factor * peak. `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `settings` become the
-/// accepted ones.
+/// Builds the schedule of `settings` from step `base` + 1 on: warm-up from the rate `from`, constant peak, decay
+/// towards min_lr_factor * peak. This last rate holds after the end, that is after `total_steps` steps from `base`,
+/// even if there is no decay. decay_type is linear, sqrt or cosine. `settings` become the accepted ones.
 /// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (the rate stays constant after the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 

@@ -42,7 +42,7 @@ class Ownership {
   std::vector<std::size_t> first_;  // index of each rank's first piece, then the total number of pieces
 };
 
-/// Work counter: runs and ranges that calls to the partitioning in this process have visited.
+/// A measure of work: how many runs of leaves and ranges all constructors of Ownership in this process have visited.
 std::uint64_t partition_work();
 
 }  // namespace titan::ckpt

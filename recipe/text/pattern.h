@@ -33,7 +33,7 @@ class Pattern {
   bool has_newer(std::string_view text) const;
 
   Code plain_, exact_;            // exact_ is null if both are equal
-  std::vector<CodeRange> newer_;  // code points that need exact_
+  std::vector<CodeRange> newer_;  // code points for which a text is matched by exact_
   bool leads_[256] = {};          // first bytes of code points in newer_
 };
 

@@ -58,8 +58,8 @@ class GradientExchange : public StepExchange {
   std::pair<std::size_t, std::size_t> pieces_of(std::size_t part) const { return part_pieces_.at(part); }
   /// Copies the weights of a part from their owners to the compute copies of all ranks of the stage. `owned` are the
   /// weights that this rank owns: fp32, one tensor per piece of pieces_of(part). Weights are sent in the type of the
-  /// compute copies. Call it for all parts, in order; the call for the last part also copies a tied embedding to the
-  /// last stage. Collective. \error CommError
+  /// compute copies. Call it for all parts, in order. If a tied head is on another rank than its embedding, the call
+  /// for the last part also sends the weight to the head. Collective. \error CommError
   void share(std::size_t part, std::span<const at::Tensor> owned);
   /// Calls share() for all parts. `owned` are all weights that this rank owns, one tensor per piece.
   void share(std::span<const at::Tensor> owned);

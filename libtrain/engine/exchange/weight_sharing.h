@@ -16,8 +16,9 @@ class WeightSharing {
   /// The compute copy of a parameter as a 1-D tensor. Before share(), the caller must write the elements that this rank
   /// owns to it.
   const at::Tensor& copy_of(std::uint32_t parameter) const { return weights_[setup_.slot_of.at(parameter)]; }
-  /// Copies a part's weights from their owners to all ranks of the stage. Call it for all parts, in order. The last
-  /// call also sends a tied embedding to its head. Collective.
+  /// Copies a part's weights from their owners to all ranks of the stage. Call it for all parts, in order. If a tied
+  /// head is on another rank than its embedding, the call for the last part also sends the weight to the head.
+  /// Collective.
   void share(std::size_t part);
   /// See StepExchange::await_weights() and StepExchange::await_shared().
   void await(std::uint32_t stage, std::size_t place) const;

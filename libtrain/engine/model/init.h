@@ -1,6 +1,6 @@
 #pragma once
-// Initial weights. Element k of a parameter depends only on (seed, name of the parameter, k), so the model is the same
-// on every layout and for any number of threads.
+// Initial weights. For a given model, element k of a parameter depends only on the seed, the parameter's name and k. So
+// the weights are the same on every layout and for any number of threads.
 // \source torchtitan v0.2.2 models/llama3/model/model.py init_weights with depth_init
 #include <cstdint>
 #include <span>

@@ -23,9 +23,10 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
 
   /// See MetricsFile::write_through.
   void write_through(BackgroundWriter* background) { background_ = background; }
-  /// Adds `scalars` of `step`, with the present time.
+  /// Adds `scalars` of `step`, with the current time. With a BackgroundWriter, they may be dropped if its queue is
+  /// full.
   ckpt::Status add(std::uint64_t step, const std::vector<BoardScalar>& scalars);
-  /// Makes the added scalars durable.
+  /// Makes the scalars that were written so far durable (not those in the queue of a BackgroundWriter).
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();

@@ -25,8 +25,9 @@
 
 namespace titan::train {
 
-/// One step of the butterfly. Sums: `theirs` is sent, `mine` is received and added. Weights: `mine` is sent, `theirs`
-/// is received. For ExchangePlan::handed, what is received replaces the old values.
+/// A transfer with one peer in both directions: a step of the butterfly, or an entry of ExchangePlan::handed. Sums:
+/// `theirs` is sent, `mine` is received; it is added in the butterfly, and replaces the old values in `handed`.
+/// Weights: `mine` is sent, `theirs` is received and replaces the old values.
 struct Swap {
   std::uint32_t peer = 0;
   SegmentRow mine, theirs;
@@ -88,7 +89,8 @@ ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me
 ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements);
 
 /// The elements that each rank of a domain sums after each micro-batch, one row per rank of the domain. The rank at
-/// place p sums the rows of the owners at place p of every domain, in the order of domains.
+/// place p sums the rows of the owners at place p of every domain, in the order of domains. Example: with 4 ranks in
+/// domains of 2, rank 0 of each domain sums the rows of owners 0 and 2, rank 1 those of owners 1 and 3.
 std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain);
 
 /// The number of consecutive data-parallel ranks in a domain. Ranks of a domain exchange gradients after each

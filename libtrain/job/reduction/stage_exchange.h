@@ -42,7 +42,7 @@ struct StageExchange {
   /// whether it has the embedding (and receives them).
   bool sends_tied = false, receives_tied = false;
   std::int64_t tied_piece = 0;    ///< elements of a tied weight per message
-  std::int64_t buffer_bytes = 0;  ///< of the buffers, which all transfers use in turn: what the largest one needs
+  std::int64_t buffer_bytes = 0;  ///< of the buffers: what the largest exchange needs, since all exchanges share them
 };
 
 /// Bytes of an element of the compute copy. The embedding is looked up in fp32.
