@@ -44,9 +44,9 @@ class Hasher {
   std::unique_ptr<State> state_;
 };
 
-/// Typed, length-prefixed encoding for identities: each field is one tag byte, then (strings and bytes) a u64
-/// little-endian length, then the value; integers are u64 or i64, doubles their IEEE-754 bits, all little-endian.
-/// Two different field sequences never encode to the same bytes. \source FORMAT.md, "Digests and the id"
+/// Typed encoding for identities: each field is one tag byte, then its value. A string is a u64 length and its bytes;
+/// an integer is a u64 or i64; a double is its IEEE-754 bits; all numbers are little-endian. Two different field
+/// sequences never encode to the same bytes. \source FORMAT.md, "Digests and the id"
 class IdentityEncoder {
  public:
   void str(std::string_view value);  ///< tag 's'

@@ -38,8 +38,9 @@ class StatusFile : public std::enable_shared_from_this<StatusFile> {
   StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, BackgroundWriter& background);
   void step(const StepMetrics& metrics);
   void saved(std::uint64_t step);
-  /// Counts "save_failed", "skip" and "rollback"; other events change nothing.
-  void event(std::string_view name);
+  /// Counts failed saves, and steps without finite values by what was done: skips and rollbacks. Other events change
+  /// nothing.
+  void event(std::string_view name, const EventFields& fields);
   /// Queues a write of the status as it is when the write begins. Returns at once.
   void write_soon();
 
