@@ -69,7 +69,8 @@ struct RunPlan {
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< the unit in which tensors are cut, owned and saved
   std::vector<std::string> warnings;                         ///< for rank 0's log: legal, but probably unintended
 
-  /// The schedule's name in pages and logs.
+  /// The schedule's name in `plan`, logs, traces and the attempt record: the path of the schedule file, if there is
+  /// one.
   std::string schedule_name() const { return has_schedule_file() ? schedule_file.path : facts_of(schedule).name; }
   bool has_schedule_file() const { return !schedule_file.path.empty(); }
   std::uint32_t stage_count() const { return mesh.pp * chunks; }

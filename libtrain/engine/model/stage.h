@@ -92,7 +92,7 @@ class Stage {
                        const Documents& documents = {}) const {
     return run_with(segment, input, {.gemm = gemm_, .sink = sink, .unread = true}, documents);
   }
-  /// The RoPE rotations by position, complex64 [max_seq_len,K/2].
+  /// The RoPE rotations by position, complex64 [max_seq_len, head_dim / 2].
   const at::Tensor& rope() const { return rope_; }
   /// Indices in parameters() of a segment's parameters other than weights of linear layers: norms, biases, the
   /// embedding.

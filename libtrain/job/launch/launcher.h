@@ -28,7 +28,8 @@ struct LaunchEvents {
   std::function<void(int rank, int pid)> started;
   /// The first stop signal was forwarded to every rank.
   std::function<void(int signal)> stopping;
-  /// Called at most once, with the cause of the failure. Not called if a rank has printed why it ends (rank_process.h).
+  /// Called at most once, with the cause of the failure. An exit code alone is not reported if a rank has printed why
+  /// it ends (rank_process.h). A rank that was killed or stopped, or that does not end, always is.
   std::function<void(const std::string& message, const std::string& hint)> failed;
 };
 

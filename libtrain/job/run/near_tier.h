@@ -55,8 +55,8 @@ class NearTier {
   /// Waits until at most `most` steps are not durable. \error kFailed: not within `limit`; the error of a copy: copies
   /// have failed for `patience`
   ckpt::Status wait(std::size_t most, std::chrono::milliseconds limit, std::chrono::milliseconds patience);
-  /// Removes all steps from the near folder that are also in the run folder. Without this call the newest of these
-  /// steps is kept.
+  /// Removes all steps from the near folder that were copied to the run folder. Without this call the newest of them is
+  /// kept.
   void make_room();
   /// Removes queued steps from the near folder without copying them, except one: the step that is being copied, else
   /// the newest. Returns the removed steps, oldest first.
