@@ -1,5 +1,7 @@
 #include "ckpt/ops/donors.h"
 
+#include <set>
+
 #include "ckpt/base/files.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/read/range_reader.h"

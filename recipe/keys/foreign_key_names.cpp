@@ -1,6 +1,7 @@
 #include "recipe/keys/foreign_key_names.h"
 
 #include <algorithm>
+#include <string>
 
 namespace titan::recipe {
 
