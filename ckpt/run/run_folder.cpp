@@ -5,6 +5,7 @@
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/lock/run_lock.h"
 #include "ckpt/run/near_folder.h"
@@ -111,11 +112,12 @@ std::string one_line(const Status& status) {
   return text;
 }
 
-std::string missing_components(const Manifest& manifest) {
-  std::string missing;
+std::string missing_components(const Manifest& manifest, const std::vector<std::string>& exclude) {
+  std::vector<std::string> missing;
   for (const char* name : kResumeComponents)
-    if (manifest.component(name) == nullptr) missing += (missing.empty() ? "" : ", ") + std::string(name);
-  return missing;
+    if (manifest.component(name) == nullptr && std::ranges::find(exclude, name) == exclude.end())
+      missing.emplace_back(name);
+  return joined(missing);
 }
 
 void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, CheckDepth depth) {

@@ -65,8 +65,9 @@ struct ResumeChoice {
   Status blocked;
 };
 
-/// The components that a resume needs and the checkpoint lacks: "a, b". Empty for a full checkpoint.
-std::string missing_components(const Manifest& manifest);
+/// The components that a resume needs, without those of `exclude`, and that the checkpoint lacks: "a, b". Empty for a
+/// full checkpoint.
+std::string missing_components(const Manifest& manifest, const std::vector<std::string>& exclude = {});
 
 /// Chooses the newest valid full step. Skips partial steps, and damaged ones only if the damage is proven (kCorrupt,
 /// kNotFound). Pure.

@@ -4,7 +4,6 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "converters/dcp/torchtitan.h"
 #include "converters/deepspeed/step_files.h"
 #include "converters/deepspeed/zero.h"
 #include "converters/hf/hf_checkpoint.h"
@@ -64,7 +63,7 @@ class Checkpoint final : public TrainedSource {
     if (plan.optimizer_steps.empty()) return plan;
     if (!content_.step && !step_of_folder(folder_)) plan.step = plan.optimizer_steps.front();
     if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
-    if (!options.config || options.look || !dcp::has_run_settings(*options.config)) return plan;
+    if (!asks_for_run(options)) return plan;
     if (content_.groups.empty())
       plan.notes.push_back(folder_ +
                            " does not say the optimizer's settings: lr, betas, eps and weight decay are those of the "

@@ -116,7 +116,7 @@ Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& pl
       return ckpt::corrupt(path() + ": '" + stored.name + "' has the shape " + ckpt::shape_text(stored.shape) +
                            ", the weights have " + ckpt::shape_text(plan.parameters[tensor.ref.index].shape));
   if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
-  if (!options.config || options.look || !dcp::has_run_settings(*options.config)) return {};
+  if (!asks_for_run(options)) return {};
   if (!common_.optimizer)
     return ckpt::incompatible(path() + " has moments of an optimizer, but does not say its settings")
         .with_hint(kModelAlone);

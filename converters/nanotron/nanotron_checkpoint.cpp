@@ -203,7 +203,7 @@ Result<ImportPlan> Checkpoint::plan_of_parts(const ImportOptions& asked) const {
   TITAN_RETURN_IF_ERROR(take_slots(options, plan));
   if (plan.optimizer_steps.empty()) return plan;
   if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
-  if (!options.config || options.look || !dcp::has_run_settings(*options.config)) return plan;
+  if (!asks_for_run(options)) return plan;
   if (masters_) TITAN_RETURN_IF_ERROR(check_masters(unmastered_));
   RunFacts facts;
   for (const auto& [name, group] : optimizer_.groups)

@@ -39,8 +39,8 @@ ckpt::Status check_open_files(std::uint64_t limit) {
 
 ckpt::Status check_process_limits() {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
-    return ckpt::ok_status();  // the limit is not known; an open that fails for it reports the error
+  // If the limit is not known, an open that fails for it reports the error.
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return ckpt::ok_status();
   return check_open_files(files.rlim_cur);
 }
 

@@ -12,16 +12,6 @@ namespace titan::train {
 using ckpt::Result;
 using ckpt::Status;
 
-std::string components_missing(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude) {
-  std::string missing;
-  for (const char* component : ckpt::kResumeComponents) {
-    if (manifest.component(component) == nullptr &&
-        std::find(exclude.begin(), exclude.end(), component) == exclude.end())
-      missing += (missing.empty() ? "" : ", ") + std::string(component);
-  }
-  return missing;
-}
-
 Result<OwnSteps> OwnSteps::open(ckpt::Fs& fs, ckpt::RunScan scan, const StartRequest& request,
                                 const std::set<std::uint64_t>& damaged) {
   OwnSteps own(fs, std::move(scan), request, damaged);
@@ -95,7 +85,8 @@ void OwnSteps::judge(ckpt::StepEntry& entry) {
 void OwnSteps::check_step(ckpt::StepEntry& entry) const {
   ckpt::judge_step(fs_, entry, request_.check_depth);
   // A component that may be absent does not make a step incomplete.
-  if (entry.validity.ok() && entry.manifest) entry.full = components_missing(*entry.manifest, request_.exclude).empty();
+  if (entry.validity.ok() && entry.manifest)
+    entry.full = ckpt::missing_components(*entry.manifest, request_.exclude).empty();
 }
 
 void OwnSteps::judge_durable(ckpt::StepEntry& entry) const {

@@ -11,9 +11,6 @@
 
 namespace titan::train {
 
-/// The components that a resume needs and the checkpoint lacks, as "a, b".
-std::string components_missing(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude);
-
 /// A step in both folders counts as the run folder's; it is read from the near folder if the near step has the same id
 /// and all members. Two kinds of near step are ignored: steps that were deleted from the run folder, and steps from
 /// before a start that ran without `checkpoint.near` and saved in the run folder.

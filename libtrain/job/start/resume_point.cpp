@@ -32,7 +32,7 @@ Status no_data_position(const std::string& path) {
 
 Status check_components(const ckpt::Manifest& manifest, const std::string& path,
                         const std::vector<std::string>& exclude, OwnSteps& own) {
-  const std::string missing = components_missing(manifest, exclude);
+  const std::string missing = ckpt::missing_components(manifest, exclude);
   if (missing.empty()) return ckpt::ok_status();
   if (missing == "dataloader") return no_data_position(path);
   // torchtitan's optimizer without its LR scheduler: converted without a configuration.
@@ -280,7 +280,8 @@ Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, OwnSteps
   if (choice.entry == nullptr) {
     const ckpt::RunScan& scan = own.all();
     for (const ckpt::StepEntry& entry : scan.steps)
-      if (entry.validity.ok() && entry.manifest && components_missing(*entry.manifest, request.exclude) == "dataloader")
+      if (entry.validity.ok() && entry.manifest &&
+          ckpt::missing_components(*entry.manifest, request.exclude) == "dataloader")
         return no_data_position(entry.path);
     if (std::ranges::all_of(scan.steps,
                             [](const ckpt::StepEntry& entry) { return entry.validity.ok() && entry.manifest; })) {

@@ -38,8 +38,8 @@ struct StartRequest {
   std::int64_t load_step = -1;  ///< checkpoint.load_step; -1 = newest
   std::string checkpoint_dir;   ///< `<dump_folder>/<folder>`
   std::string init_from;        ///< checkpoint with the initial weights of a new run; empty: none
-  ckpt::CheckDepth check_depth =
-      ckpt::CheckDepth::kMembers;    ///< kManifest: only to find out which checkpoint would be loaded
+  /// kManifest: only to find out which checkpoint would be loaded.
+  ckpt::CheckDepth check_depth = ckpt::CheckDepth::kMembers;
   std::vector<std::string> exclude;  ///< components that the checkpoint need not have
   SavePlan saves;                    ///< the steps that the run will publish
   std::set<std::uint64_t>

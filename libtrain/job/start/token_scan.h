@@ -15,11 +15,10 @@ namespace titan::train {
 using ckpt::Status;
 
 struct TokenScan {
-  std::uint64_t
-      checked = 0,
-      to_read = 0;  ///< samples scanned, and samples that the run will read, at most to the end of the next whole epoch
-  Status refused;   ///< kInvalid: the error with which the run would end, and at which step
-  std::string warning;  ///< about a bad id that the run may meet; which samples it draws is not known yet
+  std::uint64_t checked = 0;  ///< samples scanned
+  std::uint64_t to_read = 0;  ///< samples that the run will read, at most to the end of the next whole epoch
+  Status refused;             ///< kInvalid: the error with which the run would end, and at which step
+  std::string warning;        ///< about a bad id that the run may meet; which samples it draws is not known yet
 };
 
 inline constexpr std::uint64_t kScannedTokens = std::uint64_t{16} << 20;
