@@ -32,6 +32,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTogether{250};  // ranks that are killed within this time are named in one line
+// The line waits no longer than this for ranks that the kernel is ending: the memory of a GPU takes seconds to free.
+constexpr std::chrono::seconds kLongestEnd{5};
 
 struct Rank {
   pid_t pid = -1;
@@ -120,7 +122,12 @@ class Job {
       const int signal = next_signal();
       if (signal != 0 && signal != SIGCHLD) stop(signal);
       reap();
-      if (say_killed_at_ && Clock::now() >= *say_killed_at_) say_killed();
+      if (say_killed_at_ && Clock::now() >= *say_killed_at_) {
+        if (Clock::now() < say_killed_by_ && any_ending())
+          say_killed_at_ = Clock::now() + kTogether;
+        else
+          say_killed();
+      }
       if (first_failed_ && deadline_ && only_stopped_left()) deadline_ = Clock::now();
       if (deadline_ && Clock::now() >= *deadline_) {
         note_overdue();
@@ -271,6 +278,7 @@ class Job {
     if (WIFSIGNALED(status) && !killed_) {
       killed_ = rank;
       say_killed_at_ = Clock::now() + kTogether;
+      say_killed_by_ = Clock::now() + kLongestEnd;
     }
   }
 
@@ -377,6 +385,11 @@ class Job {
     return std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });
   }
 
+  /// Whether a rank that was not reaped yet is about to be.
+  bool any_ending() const {
+    return std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.status && has_ended(rank.pid); });
+  }
+
   void kill_all() {
     for (Rank& rank : ranks_) {
       if (rank.status) continue;
@@ -390,6 +403,7 @@ class Job {
   sigset_t signals_, old_mask_;
   std::vector<Rank> ranks_;
   std::optional<Clock::time_point> deadline_, say_killed_at_, first_well_;
+  Clock::time_point say_killed_by_;
   std::optional<int> first_failed_, killed_, stopped_;
   int forwarded_ = 0, interrupts_ = 0;
   bool reported_ = false;

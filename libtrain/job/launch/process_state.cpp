@@ -5,29 +5,47 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 namespace titan::train {
 namespace {
 
-/// The state letter in /proc/PID/stat, see proc(5); 0 if there is none.
-char state_of(pid_t pid) {
+/// What /proc/PID/stat says, see proc(5).
+struct Stat {
+  char state = '\0';          ///< '\0' if the file could not be read
+  unsigned long flags = 0;    ///< PF_ constants of the kernel's sched.h
+  unsigned long pending = 0;  ///< signals that wait for the main thread, the lowest bit for signal 1
+};
+
+Stat stat_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   std::getline(file, text);
   const std::size_t name_end = text.rfind(')');  // the program's name may contain parentheses, too
-  return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '\0';
+  Stat stat;
+  if (name_end == std::string::npos) return stat;
+  std::istringstream fields(text.substr(name_end + 1));
+  fields >> stat.state;
+  std::string skipped;
+  for (int field = 4; field < 9; ++field) fields >> skipped;
+  fields >> stat.flags;
+  for (int field = 10; field < 31; ++field) fields >> skipped;
+  fields >> stat.pending;
+  return stat;
 }
 
 }  // namespace
 
-bool is_stopped(pid_t pid) { return state_of(pid) == 'T'; }
+bool is_stopped(pid_t pid) { return stat_of(pid).state == 'T'; }
 
 bool has_ended(pid_t pid) {
   if (pid <= 0) return false;
   if (::kill(pid, 0) != 0) return errno == ESRCH;
-  const char state = state_of(pid);
-  return state == 'Z' || state == 'X';
+  constexpr unsigned long exiting = 0x4;  // PF_EXITING
+  const Stat stat = stat_of(pid);
+  return stat.state == 'Z' || stat.state == 'X' || (stat.flags & exiting) != 0 ||
+         (stat.pending & 1UL << (SIGKILL - 1)) != 0;
 }
 
 ckpt::Status check_open_files(std::uint64_t limit) {

@@ -12,8 +12,9 @@ namespace titan::train {
 
 /// Whether `pid` was stopped by a signal.
 bool is_stopped(pid_t pid);
-/// Whether `pid` has ended, reaped or not. `pid` must be in this process's /proc and PID namespace, and must not have
-/// been reused.
+/// Whether `pid` runs no code of its own any more: it has ended, reaped or not, or the kernel is ending it. A killed
+/// process that waits for a busy core, or whose memory is being freed, has not ended for its parent yet. `pid` must be
+/// in this process's /proc and PID namespace, and must not have been reused.
 bool has_ended(pid_t pid);
 
 /// Number of processes killed by the kernel's OOM killer since boot; nullopt if not known.

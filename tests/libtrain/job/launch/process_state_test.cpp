@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,30 @@ TEST(ProcessState, OfAChildThatWaitsIsStoppedAndEnds) {
   EXPECT_FALSE(is_stopped(child));
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(has_ended(child));
+}
+
+TEST(ProcessState, AKilledChildThatWaitsForTheCoreHasEnded) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const sched_param least{};
+    if (sched_setscheduler(0, SCHED_IDLE, &least) != 0 || write(ready[1], "", 1) != 1) _exit(1);
+    while (true) pause();
+  }
+  char byte = 0;
+  EXPECT_EQ(read(ready[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  EXPECT_TRUE(has_ended(child)) << "this process has not left the core";
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  close(ready[0]);
+  close(ready[1]);
 }
 
 TEST(ProcessState, NoProcessHasNotEnded) {
