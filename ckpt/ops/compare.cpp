@@ -130,14 +130,14 @@ void merge_distance(TensorDistance& distance, const TensorDistance& next) {
 }
 
 Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves,
-                                     const CheckpointReader& b, const TensorRef& ref_b, const Tolerance& tolerance) {
+                                     const CheckpointReader& b, const TensorRef& ref_b, const Tolerance& tolerance,
+                                     DistanceBuffers& buffers) {
   const LeafGrid grid = a.manifest().parameters[ref_a.index].meta.grid(a.manifest().leaf_elements);
   const std::uint64_t begin = grid.begin(leaves.first), end = grid.begin(leaves.end());
-  thread_local std::vector<std::byte> buffer_a, buffer_b;
   TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> left,
-                         about(read_elements(a, ref_a, begin, end, buffer_a), a.path()));
+                         about(read_elements(a, ref_a, begin, end, buffers.a), a.path()));
   TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> right,
-                         about(read_elements(b, ref_b, begin, end, buffer_b), b.path()));
+                         about(read_elements(b, ref_b, begin, end, buffers.b), b.path()));
   TensorDistance distance;
   const DType dtype_a = a.manifest().stored(ref_a)->dtype, dtype_b = b.manifest().stored(ref_b)->dtype;
   if (dtype_a == dtype_b) {

@@ -1,8 +1,10 @@
 #pragma once
 // The distance between two stored tensors of the same shape, computed by reading both.
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ckpt/read/reader.h"
 
@@ -52,10 +54,15 @@ void merge_distance(TensorDistance& distance, const TensorDistance& next);
 /// True for equal types, and for float32 with bfloat16, which converts to float32 without loss.
 bool comparable_by_value(DType a, DType b);
 
+/// Memory of leaf_distance(), for several calls in a row.
+struct DistanceBuffers {
+  std::vector<std::byte> a, b;
+};
+
 /// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`. Leaf sizes may differ; dtypes must be
-/// comparable_by_value(). Thread-safe. \error kCorrupt
+/// comparable_by_value(). Thread-safe, with a `buffers` for each thread. \error kCorrupt
 Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves,
-                                     const CheckpointReader& b, const TensorRef& ref_b,
-                                     const Tolerance& tolerance = {});
+                                     const CheckpointReader& b, const TensorRef& ref_b, const Tolerance& tolerance,
+                                     DistanceBuffers& buffers);
 
 }  // namespace titan::ckpt

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/spares.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/ops/leaf_runs.h"
 #include "ckpt/read/reader.h"
@@ -80,7 +82,10 @@ class PairReader {
     TITAN_RETURN_IF_ERROR(parallel_for(runs_.size(), io_threads(options_.threads), [&](std::size_t i) -> Status {
       TITAN_RETURN_IF_ERROR(options_.cancel.check());
       const Pair& pair = pairs_[runs_[i].tensor];
-      TITAN_ASSIGN_OR_RETURN(found[i], leaf_distance(a_, pair.a.ref, runs_[i].leaves, b_, pair.b.ref, tolerance));
+      DistanceBuffers buffers = spares_.take();
+      TITAN_ASSIGN_OR_RETURN(found[i],
+                             leaf_distance(a_, pair.a.ref, runs_[i].leaves, b_, pair.b.ref, tolerance, buffers));
+      spares_.give(std::move(buffers));
       count(found[i].elements * (dtype_size(pair.a.dtype) + dtype_size(pair.b.dtype)));
       return ok_status();
     }));
@@ -102,6 +107,7 @@ class PairReader {
   const std::vector<Pair>& pairs_;
   const DiffOptions& options_;
   std::vector<TensorRun> runs_;
+  Spares<DistanceBuffers> spares_;
   Mutex mutex_;
   std::uint64_t done_ TITAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t total_ = 0;

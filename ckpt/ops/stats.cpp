@@ -1,7 +1,11 @@
 #include "ckpt/ops/stats.h"
 
+#include <utility>
+#include <vector>
+
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/spares.h"
 #include "ckpt/ops/leaf_runs.h"
 #include "ckpt/read/reader.h"
 
@@ -44,13 +48,15 @@ class StatsCollector {
     const TensorRow& row = rows_[run.tensor];
     const LeafGrid leaves = grid(run.tensor);
     const std::uint64_t size = dtype_size(row.dtype), begin = leaves.begin(run.leaves.first);
-    thread_local std::vector<std::byte> buffer;
+    std::vector<std::byte> buffer = spares_.take();
     buffer.resize((leaves.begin(run.leaves.end()) - begin) * size);
     TITAN_RETURN_IF_ERROR(reader_.read(row.ref, run.leaves, buffer));
     std::vector<TensorStats> found;
     for (std::uint64_t leaf = run.leaves.first; leaf < run.leaves.end(); ++leaf)
       found.push_back(stats_of(
           row.dtype, std::span(buffer).subspan((leaves.begin(leaf) - begin) * size, leaves.length(leaf) * size)));
+    const std::uint64_t bytes = buffer.size();
+    spares_.give(std::move(buffer));
 
     const MutexLock lock(mutex_);
     Partial& partial = partials_[run.tensor];
@@ -61,7 +67,7 @@ class StatsCollector {
       for (const TensorStats& leaf : partial.leaves) merge_stats(results_[run.tensor], leaf);
       partial.leaves = {};
     }
-    done_ += buffer.size();
+    done_ += bytes;
     if (options_.progress) options_.progress(done_, total_);
     return ok_status();
   }
@@ -71,6 +77,7 @@ class StatsCollector {
   const StatsOptions& options_;
   std::vector<TensorRun> runs_;
   std::uint64_t total_ = 0;
+  Spares<std::vector<std::byte>> spares_;
   Mutex mutex_;
   std::vector<Partial> partials_ TITAN_GUARDED_BY(mutex_);
   std::vector<TensorStats> results_ TITAN_GUARDED_BY(mutex_);
