@@ -60,7 +60,7 @@ struct DistanceBuffers {
 };
 
 /// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`. Leaf sizes may differ; dtypes must be
-/// comparable_by_value(). Thread-safe, with a `buffers` for each thread. \error kCorrupt
+/// comparable_by_value(). Thread-safe, with a `buffers` for each thread. \error as CheckpointReader::read
 Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves,
                                      const CheckpointReader& b, const TensorRef& ref_b, const Tolerance& tolerance,
                                      DistanceBuffers& buffers);

@@ -16,11 +16,12 @@ struct RoundingError {
   std::uint64_t overflow_at = 0;  ///< index of the first of these
 };
 
-/// True for types that convert_elements() accepts.
+/// True for floating-point types.
 bool is_float(DType dtype);
 
-/// Converts `in` (type `from`) to `out` (type `to`: kF32, kBF16 or kF16), rounding once to nearest, ties to even. NaN
-/// keeps its sign and as much of its payload as fits. `out` has as many elements as `in`; both are little-endian.
+/// Converts `in` (of the floating-point type `from`) to `out` (type `to`: kF32, kBF16 or kF16), rounding once to
+/// nearest, ties to even. NaN keeps its sign and as much of its payload as fits. `out` has as many elements as `in`;
+/// both are little-endian.
 RoundingError convert_elements(DType from, std::span<const std::byte> in, DType to, std::span<std::byte> out);
 
 }  // namespace titan::ckpt

@@ -13,7 +13,7 @@ struct RewriteOptions {
   std::string src;              ///< CKPT, RUN@step or RUN@latest
   std::string dst;              ///< the new folder
   bool force = false;           ///< replaces DST if it is a checkpoint, and verifies SRC first
-  bool verify = false;          ///< checks every digest of SRC first; else unchanged members are taken over unread
+  bool verify = false;          ///< checks every digest of SRC first; else unchanged shards are taken over unchecked
   std::string writer, created;  ///< for the new manifest: program, version, git hash; RFC 3339 UTC
   CancelToken cancel;
 };
@@ -30,8 +30,8 @@ struct CarriedFile {
 std::string lasting_path(Fs& fs, const std::string& path);
 /// The `derived_from` of a checkpoint made from `source`. If `source` is a weighted sum, its `merged` list is copied.
 DerivedFrom derived_from(Fs& fs, const CheckpointReader& source);
-/// The manifest of `source` with `derived_from`, writer and creation time of the new checkpoint. Its id is still the id
-/// of the source.
+/// The manifest of `source` without its parity files, with `derived_from`, writer and creation time of the new
+/// checkpoint. Its id is still the id of the source.
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);
 /// Checks every byte of the checkpoint `src` if the options ask for this check; returns whether they do. \error
 /// kCorrupt, kMediaError, the errors of verify_checkpoint

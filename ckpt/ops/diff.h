@@ -18,7 +18,7 @@ class Fs;
 struct ComponentDistance {
   std::string name;
   std::uint64_t tensors = 0, different = 0;  ///< tensors on both sides; tensors whose bytes differ
-  TensorDistance distance;                   ///< over all different tensors, as if they were one tensor
+  TensorDistance distance;  ///< over the different tensors that have a distance, as if they were one tensor
 };
 
 /// One of the two checkpoints.
@@ -37,7 +37,8 @@ struct DiffScope {
 
 struct DiffReport {
   DiffSide a, b;
-  /// The ids are equal. If a side is foreign: the tensors of all components that both sides have are equal.
+  /// The ids are equal. If a side is foreign: without a scope, whether the tensors of all components that both sides
+  /// have are equal; with a scope, false.
   bool state_equal = false;
   bool foreign = false;             ///< a side is of another format, without ids and digests, so bytes were compared
   bool notes_count = false;         ///< as in DiffOptions
@@ -48,7 +49,8 @@ struct DiffReport {
   std::vector<Difference> differences;
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< names of parts on both sides that cannot be read as Titan tensors
-  /// Whether the compared parts are equal. With a tolerance or a selection of tensors, the tensors decide, not the ids.
+  /// Whether the compared parts are equal. Equal ids are enough. With a tolerance or a selection of tensors, so is the
+  /// absence of differences.
   /// Parts that could not be compared (`not_compared`) count as different, unless tensors were selected.
   bool equal() const {
     const bool judged_by_parts = scope.tolerance || !scope.only.empty();
@@ -68,12 +70,12 @@ struct DiffOptions {
   CheckpointOpener open = CheckpointReader::open;
 };
 
-/// Compares two checkpoints. If the ids are equal, only the two manifests are read. Otherwise tensors are compared by
-/// digest, and tensors that differ are read on several threads, whose number does not change the report. With a scope,
-/// different leaf sizes are a note. If a side is foreign, every tensor is read, and all differences outside of tensors
-/// are notes.
-/// \error kNotFound (a checkpoint; or `only` matches no tensor on either side), kCorrupt, kIncompatible, kInterrupted,
-/// kTerminated
+/// Compares two checkpoints. If the ids are equal, no tensor is read. Otherwise tensors of the same name and shape are
+/// compared by digest. Those that differ are read on several threads, whose number does not change the report. If the
+/// leaf sizes differ or a side is foreign, digests cannot be compared, and all of them are read. With a scope,
+/// different leaf sizes are a note. If a side is foreign, all differences outside of tensors are notes.
+/// \error kNotFound (a checkpoint; or `only` matches no tensor on either side), kCorrupt, kIncompatible, kFailed,
+/// kMediaError, kInterrupted, kTerminated
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 
 /// Sums up the tensors of each component. `pairs` has the component of every tensor that both sides have, `measured`

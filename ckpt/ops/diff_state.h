@@ -10,7 +10,8 @@
 namespace titan::ckpt {
 
 /// One difference or note. Kinds of differences: "step", "tokens", "lr_schedule", "data", "component", "tensor",
-/// "optimizer_step", "leaf_elements"; kinds of notes: "layout", "config", "history".
+/// "optimizer_step", "leaf_elements"; kinds of notes: "layout", "config", "history", "left_out". If a side is foreign,
+/// notes have kinds of differences, too.
 struct Difference {
   std::string kind;
   std::string name;                        ///< name of the field, tensor, component or key
@@ -21,9 +22,9 @@ struct Difference {
   bool operator==(const Difference&) const = default;
 };
 
-/// Differences of the state except tensors (step, tokens, schedule, data position, components, Adam steps).
+/// Differences of the state except tensors (step, tokens, schedule, data position, components, Adam steps, leaf size).
 std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
-/// Differences of layout, configuration and history.
+/// Differences of layout, configuration, history and `left_out`.
 std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
 /// Names that are in `left_out` of both reports, ascending.
 std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);

@@ -32,7 +32,8 @@ class Donors {
   };
 
   /// Opens the checkpoints that `specs` name (resolve_checkpoints()), each once, with `opener`. `resolve` turns the
-  /// name of a checkpoint of another format into its path. \error kInvalid (more than 100), the errors of `opener`
+  /// name of a checkpoint of another format into its path. \error kInvalid (more than 100), the errors of
+  /// resolve_checkpoints() and of `opener`
   static Result<Donors> open(Fs& fs, const std::vector<std::string>& specs, const CheckpointOpener& opener,
                              const std::function<std::string(Fs& fs, const std::string& spec)>& resolve);
 

@@ -1,5 +1,5 @@
 #pragma once
-// `du`: how much disk space runs use, and how much each kind of thinning would free.
+// `du`: how much disk space runs use, and how much `prune` could free.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ struct DuReport {
 
 /// The disk space of `runs`, from names and sizes of files; reads only the manifest and JSON components of each step.
 /// `once` counts a file with several hard links once, also across runs. Targets of symbolic links are not counted.
-/// \error kNotFound (no such run), kFailed
+/// \error kNotFound (no such run), kFailed, kMediaError
 Result<DuReport> disk_of_runs(Fs& fs, const std::vector<std::string>& runs);
 
 }  // namespace titan::ckpt

@@ -43,7 +43,7 @@ struct StageSummary {
   std::string first, last;  ///< names of its first and last parameter in model order
   bool operator==(const StageSummary&) const = default;
 };
-/// One entry per pipeline stage of the mesh (at least one).
+/// One entry per pipeline stage (at least one).
 std::vector<StageSummary> stage_summaries(const Manifest& manifest);
 
 struct InspectReport {
@@ -63,7 +63,7 @@ std::string left_out_text(const std::vector<std::string>& names);
 /// reason why that name cannot be shown
 Status check_left_out(const std::vector<std::string>& left_out, const std::string& glob);
 
-/// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible
+/// Opens the checkpoint that `spec` names. \error as resolve_checkpoint() and CheckpointReader::open
 Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec,
                                          const CheckpointOpener& open = CheckpointReader::open);
 

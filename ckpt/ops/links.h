@@ -18,7 +18,7 @@ class Links {
   void add(Fs& fs, const std::string& path);
   /// Adds everything in `other`, whose names may be further links to the same files.
   void add(const Links& other);
-  /// Removes what was added by add(other).
+  /// Removes the names in `other`, which were added before.
   void remove(const Links& other);
   std::uint64_t names() const { return names_; }
   std::uint64_t bytes() const { return bytes_; }  ///< size of all names

@@ -22,9 +22,10 @@ struct ListedStep {
   std::string link;          ///< the target folder, if the step is a symbolic link
   bool moved_aside = false;  ///< an interrupted rewrite moved it to `path`
   bool resume = false;       ///< a resume takes this step
-  std::string reason;        ///< why a resume does not take this step; empty for the one that it takes
+  std::string reason;        ///< why a resume does not take this step; empty for the one that it takes; for a full
+                             ///< checkpoint outside of a run: the flags that use it
   std::uint64_t bytes = 0;   ///< size of all its files in bytes
-  std::optional<Digest> id;  ///< id, mesh and created are set only if the manifest could be read
+  std::optional<Digest> id;  ///< id, mesh and created are set only if the step is valid
   std::optional<Mesh> mesh;
   std::string created;
   std::int64_t mtime_ns = 0;  ///< modification time of the folder, ns since 1970-01-01 UTC
@@ -48,7 +49,7 @@ struct ListReport {
 };
 
 /// Lists the steps of `run`: a run folder, a folder of steps, or one checkpoint, in a run or not. \error kNotFound (no
-/// such run)
+/// such run), kFailed, kMediaError
 Result<ListReport> list_run(Fs& fs, const std::string& run);
 
 /// Size of all regular files below `path`, in bytes; unreadable parts are not counted.

@@ -30,16 +30,17 @@ struct LrSetReport {
   Digest old_id, new_id;
   bool hidden = false;  ///< hidden_from_resume(): DST is not named step-%08d with its step
   bool written = false;
-  bool verified = false;              ///< every byte of SRC was checked; else unchanged members were taken over unread
+  bool verified = false;              ///< every byte of SRC was checked; else its shards were taken over unchecked
   std::vector<CarriedFile> files;     ///< members taken over; set when written
-  std::vector<std::string> warnings;  ///< Rewrite::warnings()
+  std::vector<std::string> warnings;  ///< parity_left_out(), Rewrite::warnings()
 };
 
 /// Plans the change, and makes all checks that could refuse the write; writes nothing.
 /// \error kInvalid (names, settings that the policy does not accept), kIncompatible (an end before the checkpoint's
-/// step, no schedule), and the errors of opening SRC
+/// step, no schedule), kFailed (DST cannot be made), the errors of opening SRC and of verify_source()
 Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options);
-/// Makes DST with a new lr_scheduler.json, train_state.json and manifest.json; takes over all other members.
+/// Makes DST with a new lr_scheduler.json, train_state.json and manifest.json; takes over all other members except
+/// parity files.
 /// \error as Rewrite (rewrite.h)
 Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report);
 

@@ -23,7 +23,7 @@ struct LrShowReport {
   std::uint64_t last = 0;                      ///< last step to show
   LrSchedule schedule;
   std::optional<LrConfig> config;
-  std::vector<std::string> changed;  ///< "key: checkpoint's -> config's"; empty: the config resumes without a flag
+  std::vector<std::string> changed;  ///< "key: checkpoint's -> config's"; empty: a resume needs no flag for the LR
   std::vector<LrPreview> previews;   ///< one per policy, if something changed
 };
 
@@ -37,7 +37,8 @@ inline constexpr const char* kTrainingSteps = "training.steps";
 std::uint64_t stored_training_steps(const Manifest& manifest);
 /// "key: before -> after" for every LR setting that differs.
 std::vector<std::string> changed_rows(const LrSettings& before, const LrSettings& after);
-/// Opens the checkpoint that `spec` names and reads its schedule into `schedule`. \error kIncompatible when it has none
+/// Opens the checkpoint that `spec` names and reads its schedule into `schedule`. \error kIncompatible when it has
+/// none, and the errors of opening it
 Result<CheckpointReader> open_with_schedule(Fs& fs, const std::string& spec, LrSchedule* schedule);
 
 }  // namespace titan::ckpt

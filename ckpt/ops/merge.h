@@ -12,9 +12,10 @@
 
 namespace titan::ckpt {
 
-/// The weight of each source. At most one of the members is set; if none is, all weights are equal.
+/// The weight of each source. At most one of the members is set; if none is, all weights are equal. `decay` and `ema`
+/// are for sources at different steps.
 struct MergeWeights {
-  std::optional<PhaseKind> decay;  ///< by decay_weights(), for sources at different steps
+  std::optional<PhaseKind> decay;  ///< by decay_weights()
   std::optional<double> ema;       ///< by ema_weights(), 0 < beta < 1
   std::vector<double> given;       ///< one per source in the order of `sources`; divided by their sum
 };
@@ -49,7 +50,7 @@ struct MergeReport {
   std::vector<double> factors;  ///< by decay_factors(); empty if sources share a step: the sum then imitates no decay
   std::optional<NearestDecay> nearest;  ///< by nearest_decay(); empty if `factors` are
   std::vector<LrPhase> before, after;   ///< the LR schedule of the newest source, and that schedule with the decay that
-                                        ///< the sum imitates; empty if `factors` are
+                                        ///< the sum imitates; empty if `factors` are, or if the source has no schedule
   std::uint64_t tensors = 0;
   std::uint64_t bytes = 0;  ///< size of DST's parameters
   bool dry_run = false;
@@ -58,11 +59,12 @@ struct MergeReport {
   std::vector<std::string> notes, warnings;
 };
 
-/// Makes DST. Reads every leaf of every source's parameters once and checks its digest. Holds a few leaves per thread
-/// in memory, for any number of sources. Equal sources and weights give equal bits, whatever the layouts and the order
-/// of the sources.
-/// \error kInvalid (names, weights), kNotFound, kIncompatible (different models; names the tensor or the key), kCorrupt
-/// (a source), the errors of Rewrite (rewrite.h)
+/// Makes DST. Reads every leaf of every source's parameters once, and checks its digest if the source is a Titan
+/// checkpoint. Holds a few leaves per thread in memory, for any number of sources. Equal sources and weights give equal
+/// bits, whatever the layouts and the order of the sources (sources of other formats at the same step are added in the
+/// given order).
+/// \error kInvalid (names, weights), kNotFound, kIncompatible (a source without parameters; different models, naming
+/// the tensor or the key), kCorrupt (a source), the errors of Rewrite (rewrite.h)
 Result<MergeReport> merge_checkpoints(Fs& fs, const MergeOptions& options);
 
 }  // namespace titan::ckpt

@@ -22,15 +22,16 @@ struct ParityReport {
   std::string path;
   Digest id;
   std::uint32_t before = 0, after = 0;  ///< parity files per group
-  std::uint64_t files = 0, bytes = 0;   ///< number and bytes of all parity files afterwards
+  std::uint64_t files = 0, bytes = 0;   ///< number and bytes of all parity files afterwards; 0 unless `changed`
   bool changed = false;
   std::vector<std::string> warnings;
 };
 
 /// Verifies the checkpoint and replaces it by one with the same members, the same id and the wanted parity files.
-/// Parity files that are lost or damaged are made again. Unchanged members are hard-linked. A crash at any moment
+/// Parity files that are lost or damaged are made again. Other members are hard-linked or copied. A crash at any moment
 /// leaves either the old or the new checkpoint. \error kCorrupt (a member is damaged: parity would preserve the
-/// damage), kLocked (a run or another tool holds the lock), kInvalid (the step is pinned), kNotFound, kFailed
+/// damage), kLocked (a run or another tool holds the lock), kInvalid (the step is pinned or has files of users),
+/// kNotFound, kFailed, kMediaError, kIncompatible (newer format), kInterrupted, kTerminated
 Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options);
 
 }  // namespace titan::ckpt

@@ -20,7 +20,7 @@ struct PruneRules {
   std::uint64_t keep_every = 0;     ///< steps that are multiples of N stay; 0: no such rule
   std::vector<std::uint64_t> keep;  ///< these steps stay
   std::uint64_t thin = 0;  ///< remaining steps older than the newest N full ones keep only their model; 0: no such rule
-  /// Whether the rules delete steps. Together with `thin`, `keep` only protects steps from thinning.
+  /// Whether the rules delete steps. Together with `thin`, `keep` is not such a rule: it only protects its steps.
   bool deletes() const { return keep_last > 0 || keep_every > 0 || (!keep.empty() && thin == 0); }
   bool empty() const { return !deletes() && thin == 0; }
 };
@@ -75,10 +75,11 @@ struct PruneReport {
   std::uint64_t bytes_gone = 0;        ///< bytes of all removed files: of deleted, thinned and damaged steps, and
                                        ///< leftovers
   std::uint64_t bytes_freed = 0;       ///< size of the removed files that have no other name
-  /// The full step that stays and of which every byte was checked; set when any step is deleted or thinned.
+  /// The full step that stays and of which every byte was checked; set if a step, also a damaged one, is to be deleted
+  /// or thinned.
   std::optional<std::uint64_t> verified;
   /// Not ok: nothing is deleted, also no leftovers, because the newest step or every full step is damaged (kCorrupt),
-  /// or because the newest step cannot be checked (kIncompatible, kFailed).
+  /// or because the newest step cannot be checked (kIncompatible, kFailed, kMediaError).
   Status blocked;
   std::vector<std::string> failures;  ///< what could not be deleted
 };
@@ -95,10 +96,11 @@ struct PruneOptions {
 };
 
 /// Plans, then deletes (as delete_step() does) and thins, oldest first, under the lock of the run (no lock in a dry
-/// run). Before anything is deleted, every digest of the newest full step is checked. If that step is damaged, it
-/// stays, and the next older full step is checked, until one is found undamaged; that one stays, too.
-/// \error kNotFound (no run; a step of `keep` that does not exist), kLocked, kFailed, kInterrupted, kTerminated
-/// (between two steps)
+/// run). Before a step is deleted or thinned, every digest of the newest full step is checked. If that step is damaged,
+/// it stays, and the next older full step is checked, until one is found undamaged; that one stays, too. If the newest
+/// step of all is damaged, the rules delete nothing (PruneReport::blocked).
+/// \error kNotFound (no run; a step of `keep` that does not exist), kLocked, kFailed, kMediaError, kIncompatible (the
+/// verified step was replaced meanwhile), kInterrupted, kTerminated
 Result<PruneReport> prune_run(Fs& fs, const PruneOptions& options);
 
 }  // namespace titan::ckpt

@@ -27,7 +27,7 @@ struct RepairReport {
   std::uint64_t step = 0;
   Digest id;
   std::uint64_t places = 0;                 ///< number of units of SRC that were damaged or could not be read
-  std::vector<std::string> files;           ///< members that were rebuilt
+  std::vector<std::string> files;           ///< files that were rebuilt, also the manifest and parity files
   std::vector<Donors::Contribution> given;  ///< what was taken from each donor
   std::uint64_t by_parity = 0;              ///< how many of `files` were rebuilt from parity files
   std::vector<Damage> lost;  ///< leaves and members that could not be found, at most 10,000; if any, nothing is written
@@ -39,9 +39,9 @@ struct RepairReport {
 };
 
 /// Verifies SRC. If it is damaged and all lost parts are found by their digests, makes DST with the id of SRC, and
-/// verifies DST before it is published. Undamaged files are hard-linked. Memory: as verify_checkpoint, plus a few
-/// leaves.
-/// \error kNotFound, kIncompatible, kInvalid (names), the errors of Rewrite (rewrite.h)
+/// verifies DST before it is published. Undamaged files are hard-linked or copied. Memory: as verify_checkpoint, plus a
+/// few leaves.
+/// \error kNotFound, kIncompatible, kInvalid (names), the errors of Donors::open and of Rewrite (rewrite.h)
 Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options);
 
 }  // namespace titan::ckpt

@@ -59,7 +59,7 @@ struct ReshardReport : ReshardCounts {
 
 /// Makes DST, or only plans it in a dry run. \error kInvalid (DST, or an impossible mesh or layout), kNotFound,
 /// kLocked, kCorrupt (DST is not made), kIncompatible (the model has fewer parts than the mesh has stages, newer
-/// format), kFailed, kInterrupted, kTerminated
+/// format), kUnsupported (see plan_reshard()), kFailed, kMediaError, kInterrupted, kTerminated
 Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options);
 
 }  // namespace titan::ckpt

@@ -44,9 +44,8 @@ struct RunHistory {
 /// The history of a run, from its newest train state and the manifests of its valid steps in ascending order. Does not
 /// set `folder` and `newest`. Pure.
 RunHistory history_of(const TrainState& newest, const std::vector<const Manifest*>& steps);
-/// Reads the history in the newest step that has one, and the configurations of all valid steps.
-/// \error kNotFound (no run, or no step with a history), or the error with which reading a step failed, if this leaves
-/// open whether the step is valid
+/// Reads the history in the newest valid step that has one, and the configurations of all valid steps.
+/// \error kNotFound (no run, or no valid step with a history), and the errors of reading the folder and that step
 Result<RunHistory> read_history(Fs& fs, const std::string& run);
 
 /// One start that set a key.

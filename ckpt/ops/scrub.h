@@ -1,6 +1,6 @@
 #pragma once
 // `scrub`: verifies the steps of a run one after another at a limited rate. After a stop, the next call continues with
-// the next step. A round is one pass over all steps, in one call or several.
+// the first step that was not verified to its end. A round is one pass over all steps, in one call or several.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -57,9 +57,10 @@ struct ScrubReport {
 
 /// Verifies the steps that the status file does not list, oldest first; all steps if the last round is complete. Writes
 /// the file after each step and every few seconds. A status file in the run's own folder is accepted even if it names
-/// another path (the run may have been renamed). \error kNotFound (no steps), kInvalid (the file is not a status, or is
-/// another run's), kInterrupted, kTerminated (the next call continues), kFailed (the file cannot be written before the
-/// first step; later failures are only reported in `unwritten`)
+/// another path (the run may have been renamed); then a new round begins. \error kNotFound (no steps), kInvalid (the
+/// file is not a status, or is another run's), kInterrupted, kTerminated (the next call continues), kFailed (the file
+/// cannot be written before the first step; later failures are only reported in `unwritten`), the errors of
+/// verify_target()
 Result<ScrubReport> scrub_run(Fs& fs, const ScrubOptions& options);
 
 }  // namespace titan::ckpt

@@ -31,7 +31,9 @@ struct SignReport {
 
 /// Reads every byte once, with a buffer of 1 MiB per thread, and writes the signature. The signature covers all members
 /// and the manifest of a Titan checkpoint, or all files below a folder of another format. The same files and key give
-/// the same bytes. \error kInvalid (the key, names), kNotFound, kCorrupt, kFailed, kInterrupted, kTerminated
+/// the same bytes. \error kInvalid (the key, names, a link in a folder of another format), kUnsupported (more than 8
+/// levels of folders in it), kNotFound, kCorrupt, kIncompatible (newer format), kFailed, kMediaError, kInterrupted,
+/// kTerminated
 Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options);
 
 /// The result of a check.
@@ -43,7 +45,8 @@ struct SignatureCheck {
 };
 
 /// Compares every byte with the signature. A missing or damaged signature is reported in `wrong`, not as an error.
-/// \error kInvalid (the key), kNotFound (no checkpoint), kFailed, kMediaError, kInterrupted, kTerminated
+/// \error kInvalid (the key), kIncompatible (a signature of a newer version), kFailed, kMediaError, kInterrupted,
+/// kTerminated
 Result<SignatureCheck> check_signature(Fs& fs, const SignOptions& options);
 
 }  // namespace titan::ckpt

@@ -23,7 +23,7 @@ struct StatsOptions {
 /// Statistics of each tensor in `rows` of the checkpoint at `path`, in the same order. Computed per leaf and merged in
 /// leaf order, so the results are equal for any layout, codec and number of threads. Memory: one leaf or 1 MiB per
 /// thread, and 72 bytes for each leaf of a tensor that is not finished. \error kNotFound, kCorrupt (a leaf does not
-/// match its digest), kIncompatible, kFailed, kInterrupted, kTerminated
+/// match its digest), kIncompatible, kFailed, kMediaError, kInterrupted, kTerminated
 Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows,
                                                    const StatsOptions& options = {});
 

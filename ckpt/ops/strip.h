@@ -33,21 +33,23 @@ struct StripReport {
   std::string worst_tensor;    ///< the tensor with the largest error; empty if there is no error
   std::string overflowing;     ///< the first tensor with an element (error.overflow_at) that became infinite
   bool written = false;
-  bool verified = false;  ///< every byte of SRC was checked; else kept members were taken over unread
+  bool verified = false;  ///< every byte of SRC was checked; else kept shards were taken over unchecked
   std::vector<CarriedFile> files;
   std::vector<std::string> rewritten;  ///< members that were written anew
   std::string full_from;               ///< path of SRC if it can be resumed, else empty
-  std::vector<std::string> warnings;   ///< Rewrite::warnings()
+  std::vector<std::string> warnings;   ///< parity_left_out(), Rewrite::warnings()
 };
 
-/// Drops the components that `options` does not keep, with their members. What is kept stays in its order, and the
-/// manifest still has the old id. \error kUnsupported (a file holds leaves of kept and dropped components)
+/// Drops the components that `options` does not keep, with their members, and the parity files. What is kept stays in
+/// its order, and the manifest still has the old id. \error kUnsupported (a file holds leaves of kept and dropped
+/// components)
 Status drop_components(Manifest& manifest, const StripOptions& options);
 /// Sets the id of a manifest from drop_components(); `source` is the original. \error as CheckpointReader::lr_schedule
 Status seal_stripped(Manifest& manifest, const CheckpointReader& source);
 
 /// Plans the work, and makes all checks that could refuse the write; writes nothing. \error kInvalid (names),
-/// kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), the errors of opening SRC
+/// kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), kFailed (DST cannot be made),
+/// the errors of opening SRC and of verify_source()
 Result<StripReport> plan_strip(Fs& fs, const StripOptions& options);
 /// Makes DST: takes over the kept members, writes converted shards as a stream (a few leaves in memory), and rebuilds
 /// model/model.h5 for these shards. \error as Rewrite (rewrite.h); kCorrupt (a leaf that was to be converted)

@@ -35,7 +35,7 @@ class Mixture {
   std::optional<Draw> at(std::uint64_t sample) const;
   /// For each set, the number of samples drawn before the run's sample `sample`; after the end of the data, all.
   std::vector<std::uint64_t> drawn(std::uint64_t sample) const;
-  /// The first number of a sample of the run (a data position) that the data no longer have; nullopt if they never end.
+  /// The number (a data position) of the first sample that the data no longer have; nullopt if they never end.
   std::optional<std::uint64_t> end() const { return end_; }
   /// The set whose last sample ends the data, if the data end.
   std::size_t last_set() const { return last_set_; }

@@ -18,8 +18,9 @@ Result<std::vector<std::uint32_t>> partition_stages(const std::vector<std::uint6
 /// The groups of a Llama-style parameter list, found by name: "tok_embeddings.*", "layers.<i>.*", and the head
 /// ("norm.*", "output.*").
 struct ModelGroups {
-  std::vector<std::uint64_t> costs;     ///< per group: multiply-accumulates per token of its weight matrices;
-                                        ///< embedding 0; a tied head: vocabulary size x model dimension
+  std::vector<std::uint64_t> costs;     ///< per group: elements of its weight matrices (without experts, this is the
+                                        ///< number of multiply-accumulates per token); embedding 0; a tied head:
+                                        ///< vocabulary size x model dimension
   std::vector<std::uint32_t> group_of;  ///< per parameter
   std::uint32_t layers = 0;
 };

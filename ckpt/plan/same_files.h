@@ -15,8 +15,8 @@ struct FileMatch {
   bool same = false;  ///< the contents are equal, ignoring names and order
   /// If same: for each stored file, the index of the equal present file. Empty files are not counted.
   std::vector<std::size_t> order;
-  std::vector<std::string> renamed;         ///< if same: "py.txt is moved.txt now", in stored order
-  std::vector<std::string> changed;         ///< if not same: "b.txt (2000 bytes, 2004 now)", by name
+  std::vector<std::string> renamed;  ///< if same: "py.txt is moved.txt now", in stored order
+  std::vector<std::string> changed;  ///< if not same: other contents under a name: "b.txt (2000 bytes, 2004 now)"
   std::vector<std::string> added, removed;  ///< if not same: names of files that only one side has
   bool reordered() const;                   ///< whether the order of the present files differs from the stored order
 };
