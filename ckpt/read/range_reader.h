@@ -15,7 +15,7 @@ class RangeReader {
   std::uint64_t element_size() const { return size_; }
   /// The number of elements to read at a time: whole leaves of about 1 MiB, which fit into a core's cache.
   std::uint64_t stride() const;
-  /// Fills `out` with elements from `first` on. \error kCorrupt, kFailed
+  /// Fills `out` with elements from `first` on. \error as CheckpointReader::read
   Status read(std::uint64_t first, std::span<std::byte> out);
 
  private:

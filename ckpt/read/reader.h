@@ -55,7 +55,8 @@ Result<Manifest> read_manifest(Fs& fs, const std::string& path);
 class CheckpointReader {
  public:
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
-  /// with the exact size. \error kNotFound (no manifest in `path`), kCorrupt, kIncompatible (newer format)
+  /// with the exact size. \error kNotFound (no manifest in `path`), kCorrupt, kIncompatible (newer format),
+  /// kMediaError, kFailed
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
   /// Makes a reader from the manifest of a checkpoint that another process opened, perhaps on another host. Files are
   /// opened when they are read; digests are checked then. `json` maps JSON components to texts that came with the
@@ -82,15 +83,17 @@ class CheckpointReader {
   /// One line for each other file of the model that is not copied, with the reason (only for foreign checkpoints).
   std::vector<std::string> model_file_notes() const { return content_->model_file_notes(); }
 
-  /// The text of a JSON component, checked against its digest. \error kCorrupt, kNotFound (absent component)
+  /// The text of a JSON component, checked against its digest. \error kCorrupt, kNotFound (absent component),
+  /// kMediaError, kFailed
   Result<std::string> json_text(const char* component) const { return content_->json_text(component); }
-  /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound (absent component)
+  /// The JSON components, each checked against its digest. \error as json_text()
   Result<LrSchedule> lr_schedule() const { return content_->lr_schedule(); }
   Result<DataPosition> data_position() const { return content_->data_position(); }
   Result<TrainState> train_state() const { return content_->train_state(); }
 
-  /// Reads `leaves` of `ref` into `out` (exactly their raw bytes) and checks each leaf against its digest. Thread-safe.
-  /// \error kCorrupt, which names file, tensor, leaf and offset; kNotFound when the tensor is absent
+  /// Reads `leaves` of `ref` into `out` (exactly their raw bytes), and checks each leaf of a Titan checkpoint against
+  /// its digest. Thread-safe. \error kCorrupt, which names file, tensor, leaf and offset; kNotFound when the tensor or
+  /// its file is absent; kInvalid (no such leaves, or another size of `out`); kMediaError, kFailed
   Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) const;
 
  private:

@@ -22,8 +22,8 @@ struct RankPart {
 };
 
 /// Reads `part` of the checkpoint `path` past the page cache, one leaf at a time, and checks every digest. Returns ok
-/// if this process finds no damage. \error kCorrupt: the damage is confirmed; kMediaError, kFailed; kInterrupted,
-/// kTerminated (by `stop`)
+/// if this process finds no damage. \error kCorrupt: the damage is confirmed; kNotFound: a file is missing;
+/// kMediaError, kFailed; kInterrupted, kTerminated (by `stop`)
 Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
                  const CancelToken& stop = {});
 

@@ -1,7 +1,6 @@
 #pragma once
-// The only code that reads stored leaves. Opens the shards of a checkpoint, checks their leaf tables and rows, and
-// reads leaves as stored or decoded. Reads only a few rows of a table at a time, so that a false table length in a
-// manifest costs no memory.
+// Reads stored leaves. Opens the shards of a checkpoint, checks their leaf tables and rows, and reads leaves as stored
+// or decoded. Checks a table in parts, so that a false table length in a manifest costs no memory.
 #include <cstddef>
 #include <cstdint>
 #include <list>

@@ -12,7 +12,7 @@ class Fs;
 
 /// Reads every byte of the checkpoint at `path` past the page cache, with `threads` as in verify_checkpoint, and
 /// returns the id. \error kCorrupt (the first damage), kNotFound, kMediaError, kIncompatible (newer format), kFailed,
-/// kTerminated (by `cancel`)
+/// kInterrupted, kTerminated (by `cancel`)
 Result<Digest> prove_step(Fs& fs, const std::string& path, const CancelToken& cancel = {}, unsigned threads = 0);
 
 /// Checks that `found`, the id of the checkpoint at `path`, equals `expected`. \error kIncompatible, naming both ids

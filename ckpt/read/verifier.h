@@ -32,7 +32,8 @@ struct VerifyReport {
   std::uint64_t bytes = 0;         ///< bytes read and checked
   std::vector<Damage> damage;      ///< in order of the manifest's files
   std::vector<Damage> unreadable;  ///< what could not be read (media errors), so that it may be damaged or not
-  std::uint64_t not_named = 0;     ///< number of further units; `damage` and `unreadable` together have at most 10,000
+  std::uint64_t not_named = 0;     ///< number of further units; `damage` and `unreadable` together list at most 10,000
+                                   ///< leaves and whole files
   /// What could not be checked in a foreign checkpoint; after verify_target() also how parity files can repair a
   /// damaged Titan checkpoint.
   std::string note;

@@ -17,7 +17,7 @@ namespace titan::ckpt {
 class Fs;
 
 inline constexpr const char* kVirtualModel = "model/model.h5";
-/// True for a derived member that cannot be rebuilt from the other members: a file that came with a converted model.
+/// True for a derived member that cannot be rebuilt from the other members: a file that came with the model.
 /// \source FORMAT.md, "derived"
 inline bool came_with_model(const FileEntry& file) {
   return file.role == FileRole::kDerived && file.path != kVirtualModel && !is_parity(file.path);
@@ -30,14 +30,14 @@ Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest);
 std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot);
 
 /// Creates `<folder>/model/model.h5` for component "model" of `manifest` (uses files, shapes and pieces), makes it
-/// durable and returns its member entry. The folder's names are not synced. \error kInvalid (no component "model"),
-/// kFailed
+/// durable and returns its member entry. The folder's names are not synced. \error as virtual_tensors(); kFailed
 Result<FileEntry> write_virtual_model(Fs& fs, const std::string& folder, const Manifest& manifest);
 
 /// Builds the bytes of model/model.h5 without I/O, in its own thread, while shards are written. Most saves of a run
 /// give the same bytes, so the process keeps the newest bytes, and builds them again only if the datasets differ.
 class VirtualModelBuild {
  public:
+  /// `snapshot` must outlive this object.
   explicit VirtualModelBuild(const Snapshot& snapshot);
   /// Waits for the bytes and writes the file as write_virtual_model() does. Call it once.
   Result<FileEntry> write(Fs& fs, const std::string& folder);

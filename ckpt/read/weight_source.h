@@ -50,7 +50,7 @@ class WeightSource {
   /// The checkpoint's configuration rows "model.*" (key -> TOML text), sorted.
   Settings model_config() const;
   /// Reads elements [first, first + count) of tensor `index`, row-major, into `out` (count * element size bytes).
-  /// Thread-safe. \error kCorrupt (digests), kFailed
+  /// Thread-safe. \error as CheckpointReader::read
   Status read(std::size_t index, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
 
  private:
@@ -60,7 +60,7 @@ class WeightSource {
 };
 
 /// The weights of `reader`. A foreign checkpoint gets an id computed from the names, types, shapes and first elements
-/// of its tensors. \error kIncompatible (no weights); kFailed, kCorrupt (while reading a foreign checkpoint)
+/// of its tensors. \error kIncompatible (no weights); while reading a foreign checkpoint, as CheckpointReader::read
 Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader);
 /// The weights of a Titan checkpoint. \error as CheckpointReader::open; kIncompatible (no weights)
 Result<std::unique_ptr<WeightSource>> open_weights(Fs& fs, const std::string& path);

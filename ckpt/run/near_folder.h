@@ -32,7 +32,7 @@ Status make_near(Fs& fs, const std::string& root);
 Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root);
 
 /// As find_near(), but creates kNearMark and the near folder if they are missing, and removes leftovers of dead saves
-/// in the near folder. The caller must hold the lock of the run. \error kFailed
+/// in the near folder. The caller must hold the lock of the run. \error as find_near()
 Result<std::string> open_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root);
 
 /// A file that rank 0 writes into the near folder, so that every rank can check that it sees the same folder.

@@ -17,12 +17,12 @@ struct OpenRun {
 };
 
 /// Creates `run_dir` and `checkpoint_dir` if they are missing, takes their locks, tests the store, and recovers from
-/// dead runs and tools. \error kLocked (a live run or tool holds one of the locks), kFailed (the store lacks something
-/// that Titan needs, I/O)
+/// dead runs and tools. \error kInvalid (a folder cannot have this name), kLocked (a live run or tool holds one of the
+/// locks), kFailed (the store lacks something that Titan needs, I/O)
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
-/// Checks for what would make open_run() fail, without locking or writing: missing rights, and held locks.
-/// \error kFailed, kLocked
+/// Checks for what would make open_run() fail, without locking or writing: files in place of folders, missing rights,
+/// and held locks. \error kInvalid, kFailed, kLocked
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
 /// `path`, or its nearest ancestor that exists.

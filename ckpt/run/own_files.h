@@ -16,7 +16,7 @@ class Fs;
 Result<std::string> foreign_file(Fs& fs, const std::string& folder, const Manifest& manifest);
 
 /// Checks that the checkpoint `folder` has no file of a user, which a replacement would lose. \error kInvalid, which
-/// names one; kIncompatible, kCorrupt (the manifest, which lists the members, cannot be read), kFailed
+/// names one; as read_manifest() (the manifest lists the members); kFailed
 Status check_own_files(Fs& fs, const std::string& folder);
 
 /// The files that remove_step_files() would keep, as paths relative to `folder`. The manifest is read only for files

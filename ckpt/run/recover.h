@@ -1,6 +1,6 @@
 #pragma once
-// Cleans up after dead processes in a folder of checkpoints, for runs and tools. It first puts back checkpoints that
-// rewrites had moved aside, then removes the other leftovers.
+// Cleans up after dead processes in a folder of checkpoints, for runs and tools: puts back checkpoints that rewrites
+// had moved aside, and removes the other leftovers.
 // \source FORMAT.md, "Recovery"
 #include <string>
 #include <vector>
@@ -34,9 +34,9 @@ Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel
 /// `restored` gets the paths of checkpoints that were put back.
 std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::vector<std::string>* restored = nullptr);
 
-/// Calls put_back_all(), then removes the leftovers of dead runs and tools: temporary folders and trash. Never removes
-/// what may be the only copy of a step. The caller must hold the lock of the run. After a stop request of
-/// lock_wait().cancel it ends between two files or within a read. Returns one line per failure.
+/// As put_back_all(), and removes the other leftovers of dead runs and tools (is_leftover()). Never removes what may be
+/// the only copy of a step. The caller must hold the lock of the run. After a stop request of lock_wait().cancel it
+/// ends between two files or within a read. Returns one line per failure.
 std::vector<std::string> recover_folder(Fs& fs, const std::string& folder,
                                         std::vector<std::string>* restored = nullptr);
 

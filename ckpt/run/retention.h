@@ -57,7 +57,8 @@ struct RetentionOptions {
   std::function<Status()> still_ours;  ///< called before each deletion; not ok (lock lost): nothing more is deleted
   /// Called by the deleting thread after a deletion; `kept` as in delete_step().
   std::function<void(const std::string& name, const std::string& kept)> deleted;
-  std::function<void(const std::string& problem)> problem;  ///< called by the deleting thread; the run continues
+  /// Called by the deleting thread, or by saved() if this thread cannot be started; the run continues.
+  std::function<void(const std::string& problem)> problem;
   /// Returns true if the step is being read; a later pass then deletes it. May be empty.
   std::function<bool(std::uint64_t step)> in_use = {};
 };
@@ -75,8 +76,8 @@ class Retention {
   void judge(std::uint64_t step, Verdict verdict, std::optional<Digest> id = std::nullopt);
   /// Records the validation loss after `step`, which need not be saved.
   void validated(std::uint64_t step, double loss);
-  /// Records that this process published `step` as checkpoint `id`; `read_whole` as in Published. Makes the thread
-  /// start a pass() and returns at once.
+  /// Records that this process published `step` as checkpoint `id`; `read_whole` as in Published. Unless all steps are
+  /// kept, makes the thread start a pass(). Returns at once.
   void saved(std::uint64_t step, const Digest& id, bool read_whole);
   /// True while a pass is running or requested.
   bool busy();

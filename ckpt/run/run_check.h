@@ -17,7 +17,8 @@ void judge_step(Fs& fs, StepEntry& entry, CheckDepth depth = CheckDepth::kMember
 /// Lists `checkpoint_dir` and checks each step as look_at_step() does. A missing folder gives an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
 
-/// Opens a checkpoint after the checks of `depth`. \error as CheckpointReader::open
+/// Opens a checkpoint after checking its manifest and, with CheckDepth::kMembers, the existence and size of every
+/// member. \error as CheckpointReader::open
 Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, CheckDepth depth);
 
 }  // namespace titan::ckpt

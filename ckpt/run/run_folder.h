@@ -32,7 +32,7 @@ struct StepEntry {
 /// The names in the folder, by kind.
 struct RunScan {
   std::vector<StepEntry> steps;        ///< newest first
-  std::vector<std::string> leftovers;  ///< names of *.tmp-<id> and .trash-*
+  std::vector<std::string> leftovers;  ///< names of leftovers (is_leftover()), except of those that hold a listed step
   /// Names of .damaged-step-N-<id>: steps that a save moved aside; only `prune --damaged` removes them.
   std::vector<std::string> damaged;
   std::vector<std::string> foreign;  ///< everything except Titan's own files (latest, run.lock, near.id); never touched
@@ -47,7 +47,7 @@ enum class CheckDepth {
   kManifest,  ///< nothing else, for callers that load nothing afterwards
 };
 /// Lists the names in `checkpoint_dir` without checking the steps. A missing folder gives an empty scan. A step that an
-/// interrupted rewrite moved aside is listed with the path that it has now. \error kFailed
+/// interrupted rewrite moved aside is listed with the path that it has now. \error kFailed, kMediaError
 Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
 /// Checks a step of list_steps() with `check`, unless it was checked before. With CheckDepth::kMembers, also looks for
 /// a pin.
@@ -126,8 +126,8 @@ bool is_pinned(Fs& fs, const std::string& path);
 /// `status` with its causes on one line.
 std::string one_line(const Status& status);
 
-/// As delete_step(), for a damaged step that a save moved aside. \error kInvalid (`name` is not a damaged_name()),
-/// kNotFound, kFailed
+/// As delete_step(), for a damaged step that a save moved aside. \error as delete_step(); kInvalid: `name` is not a
+/// damaged_name()
 Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
                       const CancelToken& cancel = {}, std::string* kept = nullptr);
 

@@ -14,8 +14,8 @@ namespace titan::ckpt {
 /// as `snapshot.read_back` asks, and publishes the step: a rename that never replaces, and a sync of the parent. An
 /// existing folder with the step's name is moved aside first, see publish().
 /// \error kFailed (a leaf is missing or appears twice: the message names it; the store returns other bytes than were
-/// written; I/O errors), kIncompatible (a step of a newer format has this name). If only the last sync of
-/// `checkpoint_dir` fails, the complete step may already be visible.
+/// written; I/O errors), the errors of publish() (such as kIncompatible: a step of a newer format has this name). If
+/// only the last sync of `checkpoint_dir` fails, the complete step may already be visible.
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                               const Snapshot& snapshot, const std::vector<RankReceipt>& receipts,
                               const CommitOptions& options = {});

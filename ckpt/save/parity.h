@@ -1,6 +1,6 @@
 #pragma once
-// Makes parity files from the members of a checkpoint, and rebuilds lost members from parity files. Uses a few MiB of
-// memory. \source FORMAT.md, "Parity"
+// Makes parity files from the members of a checkpoint, and rebuilds lost members from parity files. Uses at most 20 MiB
+// of memory besides the manifest. \source FORMAT.md, "Parity"
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,13 +21,14 @@ struct ParityHooks {
 };
 
 /// Writes `rows` parity files per group of `manifest`, which has none yet, into `folder` (which holds the members), and
-/// adds them to `manifest`. Syncs the files, but not the folder `parity/`. \error kFailed, the errors of the hooks
+/// adds them to `manifest`. Syncs the files and the folder `parity/`. \error kFailed, kMediaError, kCorrupt (a member
+/// is too short), the errors of the hooks
 Status write_parity(Fs& fs, const std::string& folder, std::uint32_t rows, Manifest& manifest,
                     const ParityHooks& hooks = {});
 
 /// The undamaged parity files in a folder. They are found without the folder's manifest.
 struct ParityFound {
-  /// The manifest stored in the parity files (it lists none of them); empty if every parity file is damaged.
+  /// The manifest stored in the parity files (it lists none of them); empty if no undamaged parity file was found.
   std::optional<Manifest> manifest;
   std::uint32_t rows = 0;
   std::set<std::uint32_t> whole;  ///< numbers of the undamaged parity files
@@ -39,8 +40,9 @@ Result<ParityFound> find_parity(Fs& fs, const std::string& folder, const std::op
                                 const ParityHooks& hooks = {});
 
 /// Rebuilds the members `lost` (indexes in `found.manifest`) in `to`, byte for byte, from the other members in `folder`
-/// and the parity files. Skips a group that lost more members than it has parity files; `made` gets the indexes of the
-/// rebuilt members. Their folders in `to` must exist. \error kFailed, the errors of the hooks
+/// and the parity files. Skips a group that lost more members than it has undamaged parity files; `made` gets the
+/// indexes of the rebuilt members. Their folders in `to` must exist. \error kFailed, kMediaError, the errors of the
+/// hooks
 Status rebuild_members(Fs& fs, const std::string& folder, const ParityFound& found, const std::set<std::uint32_t>& lost,
                        const std::string& to, std::set<std::uint32_t>& made, const ParityHooks& hooks = {});
 

@@ -19,7 +19,7 @@ std::vector<std::uint64_t> sampled_leaves(std::uint64_t count, std::uint64_t see
 
 /// Reads back the parts of shard `entry` in `folder` that `how` asks for, with up to `threads` threads. Compares table,
 /// envelope and leaves with the digests taken while writing; `rows` are the table rows of its leaves.
-/// \error kFailed with Status::error EIO: the store returns other bytes, or cannot read the file
+/// \error kFailed: the store returns other bytes (with Status::error EIO), or cannot read the file
 Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std::span<const LeafRow> rows, ReadBack how,
                  unsigned threads);
 

@@ -1,5 +1,6 @@
 #pragma once
-// The message in which a rank tells rank 0 which files and leaves it wrote.
+// The message in which a rank tells rank 0, or the maker of its files (shared_writer.h), which files and leaves it
+// wrote.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 namespace titan::ckpt {
 
-/// The files and leaves that one rank wrote. Sent to rank 0 in encoded form.
+/// The files and leaves that one rank wrote. Sent in encoded form.
 struct RankReceipt {
   std::uint32_t rank = 0;  ///< stage * dp + dp_rank
   std::vector<FileEntry> files;
@@ -26,6 +27,7 @@ struct RankReceipt {
 };
 
 std::string encode_receipt(const RankReceipt& receipt);
+/// \error kCorrupt
 Result<RankReceipt> decode_receipt(std::string_view bytes);
 
 }  // namespace titan::ckpt

@@ -35,16 +35,18 @@ bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 class Rewrite {
  public:
   /// Checks that DST can be made: its parent exists, or only the parent is missing and is created; DST does not exist,
-  /// or `force` is set and DST is a checkpoint without `.keep`; DST is not SRC, not inside SRC or another Titan
-  /// checkpoint, and does not contain SRC. Then takes the lock of the run that contains DST, at any depth, if there is
-  /// one (not with `in_own_run`: the caller holds it), then the lock of `<DST>.tmp-rewrite`. Removes what a dead tool
-  /// left in `<DST>.tmp-rewrite`, and makes a new folder in it: folder(). If DST is not a Titan checkpoint,
-  /// `replaceable` decides whether `force` may replace it. \error kInvalid (names), kLocked (a run or tool in the run's
-  /// folder, or another tool on the same DST), kFailed
+  /// or `force` is set and DST is a checkpoint without `.keep` and without files of users; DST is not SRC, not inside
+  /// SRC or another Titan checkpoint, and does not contain SRC; a DST with the name of a step has the number of SRC's
+  /// step. Then takes the lock of the run that contains DST, at any depth, if there is one (not with `in_own_run`: the
+  /// caller holds it), then the lock of `<DST>.tmp-rewrite`. Removes what a dead tool left in `<DST>.tmp-rewrite`, and
+  /// makes a new folder in it: folder(). If DST is not a Titan checkpoint, `replaceable` decides whether `force` may
+  /// replace it. \error kInvalid (names), kLocked (a run or tool in the run's folder, or another tool on the same DST),
+  /// kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {}, bool in_own_run = false);
   /// As begin(), for a checkpoint that is replaced by a part of itself: SRC and DST are `path`, which is in a run whose
-  /// lock the caller holds. publish() replaces it as with `force`. \error kLocked (another tool rewrites it), kFailed
+  /// lock the caller holds. publish() replaces it as with `force`. \error kInvalid (it has files of users), kLocked
+  /// (another tool rewrites it), kFailed; if its manifest cannot be read, as read_manifest()
   static Result<std::unique_ptr<Rewrite>> begin_in_place(Fs& fs, const std::string& path);
   /// Removes the temporary folder unless publish() succeeded.
   ~Rewrite();
@@ -71,8 +73,8 @@ class Rewrite {
   Status make_folder_of(const std::string& member);
   /// Syncs the folders of the members, writes `manifest` (write_manifest), renames the temporary folder to DST without
   /// replacing (with `force`: exchanges the two, or first moves the old DST aside), syncs the parent, then removes the
-  /// replaced checkpoint. Call it once. \error kInvalid (DST was created meanwhile), kFailed. If only the last sync
-  /// fails, DST may already exist.
+  /// replaced checkpoint. Call it once. \error kInvalid (DST was created or pinned meanwhile), kLocked (a lock was
+  /// lost), kFailed. If only the last sync fails, DST may already exist.
   Status publish(const Manifest& manifest);
   /// As publish(), for a folder without a manifest, whose subfolders the caller has synced.
   Status publish_folder();
@@ -80,7 +82,8 @@ class Rewrite {
   Status publish_file(const std::string& name);
   /// Adds further sources of DST. If any of them or SRC is signed, a warning says that DST is not.
   void made_also_of(std::vector<std::string> sources);
-  /// Harmless failures after the publishing, for example a temporary folder that could not be removed.
+  /// Harmless failures after the publishing, for example a temporary folder that could not be removed, and the warning
+  /// that DST is not signed.
   const std::vector<std::string>& warnings() const;
 
  private:

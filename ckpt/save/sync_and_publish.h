@@ -36,15 +36,16 @@ struct CommitOptions {
   /// True: two processes found damage in the existing step of this number while loading it, although its manifest and
   /// sizes are right.
   bool known_damaged = false;
-  /// Checks that the lock of the run is still held; called right before each rename. An error ends the save, and
-  /// nothing is published.
+  /// Checks that the lock of the run is still held; called before an existing step is checked, and right before the
+  /// step gets its name. An error ends the save, and nothing is published.
   std::function<Status()> still_ours;
 };
 
 /// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes the name durable. An existing folder of that name stays
 /// only if its id is equal and all its bytes, read now, match their digests; `tmp_dir` is then removed. Otherwise the
 /// existing folder is moved aside, with its `.keep`: a damaged one to `.damaged-step-N-<id>`, another checkpoint to
-/// `.foreign-step-N-<id>`, which nothing deletes.
+/// `.foreign-step-N-<id>`, which nothing deletes. \error kIncompatible (the existing folder has a newer format),
+/// kMediaError (it cannot be read), kFailed, the errors of CommitOptions::still_ours
 Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                           const Manifest& manifest, const CommitOptions& options = {});
 

@@ -1,7 +1,7 @@
 #pragma once
 // Writing a checkpoint. The rank is an argument: every rank calls write_rank() for itself; rank 0 calls begin_save()
 // before and commit_save() after. The caller transfers the receipts between processes. The protocol is FORMAT.md,
-// "Commit protocol"; nothing is visible as a checkpoint before commit_save() has returned ok.
+// "Commit protocol"; nothing is visible as a checkpoint before commit_save() renames the temporary folder.
 #include <cstdint>
 #include <string>
 
@@ -21,8 +21,8 @@ Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& sn
 
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders, after check_space(). `checkpoint_dir`
 /// must exist. Returns the path of the temporary folder. If this process dies, the next start of the run removes the
-/// folder, provided that is_save_id(save_id). \error kInvalid (the snapshot, or a `save_id` with other characters than
-/// letters, digits, - and _), kFailed (disk full, I/O, no `checkpoint_dir`)
+/// folder, provided that is_save_id(save_id). \error kInvalid (the snapshot, or a `save_id` that is not 1 to 64
+/// letters, digits, - and _), kUnsupported (tensor parallelism), kFailed (disk full, I/O, no `checkpoint_dir`)
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot,
                                const std::string& save_id);
 
