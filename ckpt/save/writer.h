@@ -16,7 +16,7 @@ class Fs;
 /// Bytes that must be free on the disk to save `snapshot`: an estimate * 1.05.
 std::uint64_t space_for_save(const Snapshot& snapshot);
 /// Checks that a checkpoint of `snapshot` fits on the disk. \error kFailed, which says what the checkpoint needs and
-/// what is free; the hint names what uses the space
+/// what is free; the hint says how to free space
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
 
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders, after check_space(). `checkpoint_dir`
