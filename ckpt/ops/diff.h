@@ -70,10 +70,10 @@ struct DiffOptions {
   CheckpointOpener open = CheckpointReader::open;
 };
 
-/// Compares two checkpoints. If the ids are equal, no tensor is read. Otherwise tensors of the same name and shape are
-/// compared by digest. Those that differ are read on several threads, whose number does not change the report. If the
-/// leaf sizes differ or a side is foreign, digests cannot be compared, and all of them are read. With a scope,
-/// different leaf sizes are a note. If a side is foreign, all differences outside of tensors are notes.
+/// Compares two checkpoints. If the ids are equal, no tensor is read. Otherwise tensors of the same name, shape and
+/// type are compared by digest. Those that differ are read on several threads, whose number does not change the report.
+/// If the leaf sizes differ or a side is foreign, digests cannot be compared, and all these tensors are read. With a
+/// scope, different leaf sizes are a note. If a side is foreign, all differences outside of tensors are notes.
 /// \error kNotFound (a checkpoint; or `only` matches no tensor on either side), kCorrupt, kIncompatible, kFailed,
 /// kMediaError, kInterrupted, kTerminated
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);

@@ -46,7 +46,7 @@ struct PrunedStep {
   bool goes = false;                ///< it is to be deleted
   bool deleted = false;             ///< it was deleted; false in a dry run, and if deleting failed
   std::string why;                  ///< why it stays
-  std::uint64_t bytes = 0;          ///< size of all its files
+  std::uint64_t bytes = 0;          ///< size of all its files; 0 for a link
   std::uint64_t loses = 0;          ///< size of the files that are removed by deleting or thinning
   bool thins = false;               ///< it loses everything but its model
   bool thinned = false;             ///< it was thinned; false in a dry run, and if thinning failed

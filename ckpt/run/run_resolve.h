@@ -11,8 +11,8 @@ namespace titan::ckpt {
 /// the form RUN@step or RUN@latest (the newest valid step, full or not). The steps of RUN are in `<RUN>/checkpoint` or
 /// in RUN itself. A step given by number is returned unchecked and never replaced by another one. RUN@latest skips a
 /// step only if its damage is proven, as select_resume does; `skipped` gets one line for each skipped step. \error
-/// kNotFound, which names the steps that exist; for RUN@latest the error of a step that could not be judged; kFailed (a
-/// folder that cannot be read)
+/// kNotFound, which names the steps that exist (also for the path of a run folder); for RUN@latest the error of a step
+/// that could not be judged; kFailed, kMediaError (a folder that cannot be read)
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
 /// As the other resolve_checkpoint(), but RUN@latest checks steps with `check` instead of look_at_step().
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,

@@ -29,9 +29,9 @@ class Turnstile;
 
 /// Calls `fetch` in this thread for every leaf of `pieces` in order, and `store` for each leaf in `threads` threads, or
 /// fewer if the system cannot start them. With 1 thread, this thread also stores, and leaves are not copied. Returns
-/// when all leaves are stored, or after the first error, which also stops `turnstile`, so that no `store` waits in it
-/// forever. `path` names the file in messages. \error kFailed (a leaf of the wrong size), the errors of `fetch` and
-/// `store`
+/// when all leaves are stored, or after the first error, which also stops `turnstile` (turnstile.h), so that no `store`
+/// waits in it forever. `path` names the file in messages. \error kFailed (a leaf of the wrong size), the errors of
+/// `fetch` and `store`
 Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch,
                          const LeafStore& store, unsigned threads, Turnstile& turnstile);
 
