@@ -37,7 +37,7 @@ ckpt::Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::s
 struct ExaminedSource {
   std::unique_ptr<ByteSource> source;  ///< still returns the examined bytes: reads from the first byte on
   ckpt::FileKind kind = ckpt::FileKind::kUnknown;
-  bool json_lines = false;  ///< the first line begins with `{"` and ends with `}`, or is longer than 4 KiB
+  bool json_lines = false;  ///< the first line begins with `{"`; it ends with `}` or is longer than 4 KiB
   bool marked = false;      ///< the content begins with a UTF-8 byte order mark (BOM)
   bool json = false;        ///< the content begins like a JSON object, or like a list of objects, lists or strings
 };

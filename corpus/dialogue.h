@@ -29,7 +29,8 @@ struct ChatTemplate {
 };
 
 /// Reads a file {"roles": {"user": {"prefix": "...", "suffix": "..."}, ..}}. A missing prefix or suffix is empty.
-/// \error kUnsupported: a Jinja template; kInvalid: any other content, or no role "assistant"
+/// \error kUnsupported: a Jinja template; kInvalid: no file, any other content, or no role "assistant"; kCorrupt: more
+/// than 1 MiB; kMediaError, kFailed
 ckpt::Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path);
 
 /// The parts of a line with the members `prompt` and `completion`: the prompt (left out if empty), then the completion,

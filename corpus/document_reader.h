@@ -57,14 +57,15 @@ class DocumentReader {
 
   /// Appends documents until `out` has at least `wanted` bytes or the last file ends. If nothing was appended, all
   /// documents have been read. Skips empty lines and empty texts. \error kInvalid: a file that is not text
-  /// (text_check.h), a document of more than kLongest bytes; kCorrupt: damaged compression; kFailed
+  /// (text_check.h), a document of more than kLongest bytes; else as ByteSource::read
   ckpt::Status fill(std::size_t wanted, RawDocuments& out);
 
   const std::vector<std::string>& names() const { return names_; }  ///< paths of the files, in reading order
   std::uint64_t total_bytes() const { return total_bytes_; }        ///< stored size of all files; 0 with standard input
   std::uint64_t read_bytes() const { return *read_bytes_; }         ///< stored bytes read so far, of total_bytes()
   std::uint64_t skipped() const { return skipped_; }                ///< number of empty texts and lines
-  /// At most 9 lines, about files that are named twice and files read as text that look like JSON or a web page.
+  /// At most 9 lines, about files that are named twice, and about files read as text that look like JSON or a web page,
+  /// or begin with a byte order mark.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -94,9 +95,9 @@ class DocumentReader {
 std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 
 /// The offset of the first lone surrogate in `json` at or after `from`: a `\u` escape of a high surrogate without a low
-/// surrogate after it ("\\ud800" alone), or of a low surrogate without a high one before it.
+/// surrogate after it (`\ud800` alone), or of a low surrogate without a high one before it.
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
-/// Changes the code of `status`, an error of reading `line`, to kInvalid; adds a hint if `line` is not UTF-8.
+/// The result of reading `line`, with the code kInvalid if it is an error, and with a hint if `line` is not UTF-8.
 ckpt::Status bad_line(std::string_view line, ckpt::Status status);
 /// The value of the member `field` of the JSON object `line`. `what` names the line in messages. \error kInvalid:
 /// `line` is no JSON object or has a lone surrogate; the member is missing, occurs twice, or is not a string

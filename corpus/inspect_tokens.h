@@ -45,8 +45,9 @@ struct InspectTokensReport {
 };
 
 /// Reads what `options` ask for. \error kInvalid: the folder or file does not exist or is incomplete, or the tokenizer
-/// is not the one of the ids; kCorrupt: a digest does not match, or a document end or an id is impossible; kMediaError,
-/// kFailed, kInterrupted, kTerminated
+/// is not the one of the ids; kUnsupported: as open_token_file() and Tokenizer::parse(); kCorrupt: a file has another
+/// size, a digest does not match, or a document end or an id is impossible; kMediaError, kFailed, kInterrupted,
+/// kTerminated
 ckpt::Result<InspectTokensReport> inspect_tokens(ckpt::Fs& fs, const InspectTokensOptions& options);
 
 /// Reads every shard and the tokenizer of the token folder InspectTokensOptions::folder, and compares their digests

@@ -25,7 +25,7 @@ struct TokenFile {
   TokenFormat format = TokenFormat::kRaw;
   std::string path;             ///< path of the file of ids
   std::string index;            ///< path of the file with document ends; empty: there is none
-  std::string metadata;         ///< path of nanotron's metadata, if there is no index; empty: there is none
+  std::string metadata;         ///< path of nanotron's metadata; empty: there is none, or there is an index
   std::uint64_t offset = 0;     ///< bytes before the first id
   std::uint64_t tokens = 0;     ///< number of ids, which are consecutive and little-endian
   std::uint32_t width = 2;      ///< bytes per id: 1, 2, 4 or 8
@@ -44,7 +44,7 @@ std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path);
 /// next to it is Megatron's, a `.ds` is nanotron's. `raw_width`: bytes per id (2 or 4) of raw ids, and of nanotron's
 /// ids if nanotron's metadata do not record the width. \error kInvalid: the file does not exist, has another kind of
 /// array, or a size that is not a multiple of the id width; kUnsupported: an index of another version; kCorrupt: an
-/// index or array that is incomplete or contradicts the file; kFailed
+/// index or array that is incomplete or contradicts the file; kMediaError, kFailed
 ckpt::Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width);
 
 /// Where the index file stores document ends: u64, ascending. The last end is left out, since it is the end of the file
@@ -60,7 +60,7 @@ IndexedEnds indexed_ends(const TokenFile& file);
 /// Reads the index in parts, and calls `take` with the document ends of each part: in tokens, ascending. The last end
 /// of all is `file.tokens`. Each Megatron sequence counts as a document, as in Megatron's own training. Does nothing
 /// without an index. \error kCorrupt: the ends do not ascend, or the sequences have gaps, overlap or are out of order;
-/// else the error of `take`
+/// else the error of `take` or of the file system
 ckpt::Status read_ends(ckpt::Fs& fs, const TokenFile& file,
                        const std::function<ckpt::Status(std::span<const std::uint64_t>)>& take);
 

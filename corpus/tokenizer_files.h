@@ -17,7 +17,8 @@ struct TokenizerFiles {
 };
 
 /// Reads the tokenizer at `path`: its folder, or its tokenizer.json. Follows symbolic links, since Hugging Face's cache
-/// consists of them. \error kInvalid: a file is missing, or larger than Tokenizer::kLargestFile; kFailed
+/// consists of them. \error kInvalid: there is no tokenizer.json, or a file is larger than Tokenizer::kLargestFile;
+/// kMediaError, kFailed
 ckpt::Result<TokenizerFiles> read_tokenizer_files(ckpt::Fs& fs, const std::string& path);
 /// Parses the files to a tokenizer. \error as Tokenizer::parse
 ckpt::Result<recipe::Tokenizer> parse_tokenizer(const TokenizerFiles& files);

@@ -41,7 +41,7 @@ struct LargerRun {
 /// The recommendations, and the figures they are computed from. Optional members are empty if a record is missing.
 struct AdviseReport {
   std::string metrics;  ///< path of the run's metrics.jsonl
-  std::string folder;   ///< the folder that holds the run's steps; empty if there is none
+  std::string folder;   ///< the folder that holds the run's steps; empty if there is no step
   SaveRecord record;    ///< statistics of metrics.jsonl
   double mtbf_s = 0;
   // From the run's config.toml:
@@ -51,10 +51,10 @@ struct AdviseReport {
   std::uint64_t keep_latest_k = 0;
   std::uint64_t steps = 0;  ///< training.steps
 
-  std::optional<double> cost_s;             ///< seconds that training waits for one save
+  std::optional<double> cost_s;             ///< seconds that training waits for one save, else the save's duration
   std::optional<IntervalAdvice> now, best;  ///< now: with the interval in config.toml
 
-  std::uint64_t steps_there = 0, bytes_there = 0;  ///< number of saved steps, and bytes of everything in `folder`
+  std::uint64_t steps_there = 0, bytes_there = 0;  ///< saved steps; bytes of these and of damaged steps moved aside
   std::optional<std::uint64_t> one_save;           ///< bytes of the newest full step, else of the last save
   std::optional<std::uint64_t> needed;             ///< bytes of keep_latest_k steps and of the one being written
   std::optional<std::uint64_t> free;               ///< free bytes of the file system

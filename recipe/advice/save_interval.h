@@ -10,7 +10,7 @@ namespace titan::recipe {
 double best_interval(double save, double mtbf);
 
 /// The fraction of time that saves take (`saves`), and the fraction that is computed again after failures (`again`):
-/// per failure, half an interval and one save. First-order estimates, as in Young's formula; at most 1.
+/// per failure, half an interval and one save. First-order estimates, as in Young's formula; their sum is at most 1.
 struct LostShare {
   double saves = 0, again = 0;
   double sum() const { return saves + again; }

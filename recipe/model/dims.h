@@ -24,7 +24,7 @@ struct ModelDims {
   bool qk_norm = false;   ///< queries and keys get an RMSNorm before RoPE, within each head (Qwen3)
   std::optional<RopeScaling> rope_scaling;
   SlidingWindow window;
-  bool whole_qk_norm = false;  ///< queries and keys get an RMSNorm over all heads of a token together (OLMo 2)
+  bool whole_qk_norm = false;  ///< with qk_norm: the RMSNorm is over all heads of a token together (OLMo 2)
   /// Each token uses `experts_per_token` of `n_experts` feed-forward networks, each ffn_dim wide (Mixtral).
   bool experts = false;
   std::int64_t n_experts = 0, experts_per_token = 0;

@@ -85,7 +85,7 @@ struct ParameterKind {
   Start start;
   bool ModelDims::*only_with;             ///< switch of the models that have this parameter; nullptr: all models
   bool ModelDims::*only_without;          ///< switch of the models that lack this parameter; nullptr: none
-  std::string_view ours;                  ///< the name in Titan, torchtitan 0.2.2 and Meta's files
+  std::string_view ours;                  ///< Titan's name; also torchtitan 0.2.2's and Meta's, except for experts
   std::string_view huggingface, mistral;  ///< the names in Hugging Face's and in Mistral's own files
   std::string_view newer;                 ///< the name in torchtitan 0.3.0, if different from `ours`
   std::string_view gguf;                  ///< the name in llama.cpp

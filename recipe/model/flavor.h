@@ -31,7 +31,7 @@ const Flavor* find_flavor(std::string_view name, std::string_view family = kLlam
 /// "debugmodel, 8B, ...": the flavours of a family.
 std::string flavor_names(std::string_view family);
 
-/// The family (model.name) whose parameters this model has.
+/// The family (model.name) of this model: qwen3 if it has query and key norms within each head, else llama3.
 const char* family_of(const ModelDims& dims);
 
 /// The dimensions of a flavour. A given `dim` or `n_heads` replaces the flavour's, and dependent dimensions are

@@ -16,8 +16,8 @@ using Shapes = std::map<std::string, std::vector<std::uint64_t>>;  ///< shapes b
 
 /// What the shapes show.
 struct ShownModel {
-  /// These members are set: dim, n_layers, ffn_dim, vocab_size (0: not known), the switches, and with query and key
-  /// norms head_dim.
+  /// These members are set: dim, n_layers, ffn_dim, vocab_size, n_experts (0: not known), the switches other than
+  /// route_norm, and head_dim if queries and keys have a norm within each head.
   ModelDims dims;
   std::int64_t query_rows = 0, key_rows = 0;  ///< rows of queries and keys in layer 0: a multiple of head_dim
 };

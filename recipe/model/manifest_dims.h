@@ -8,7 +8,8 @@
 
 namespace titan::recipe {
 
-/// The keys that describe a model, in two groups: dimensions, and switches. A switch without a row is off.
+/// The keys that describe a model, in two groups: dimensions, and switches. A switch without a row is off;
+/// model.sliding_window_layers without a row means all layers.
 inline constexpr const char* kModelDimensions[] = {"model.dim",        "model.n_layers", "model.n_heads",
                                                    "model.n_kv_heads", "model.head_dim", "model.ffn_dim",
                                                    "model.vocab_size", "model.norm_eps", "model.rope_theta"};

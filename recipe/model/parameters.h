@@ -7,7 +7,7 @@
 
 namespace titan::recipe {
 
-/// Names and shapes of a model's parameters in model order (torchtitan v0.2.2 names), stages unassigned (0).
+/// Names (Titan's) and shapes of a model's parameters in model order, stages unassigned (0).
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims);
 
 }  // namespace titan::recipe

@@ -44,8 +44,9 @@ double yarn_attention(double factor, double mscale = 0, double mscale_all_dim = 
 /// The factor of cosines and sines in longrope; `factor` is the longest length / the original length.
 double longrope_attention(double factor, std::int64_t original);
 
-/// Whether the parameters are valid: the factor is at least 1, 0 < low < high frequency factor, 0 < slow < fast beta,
-/// frequency factors are positive and both lists have the same length, and the original length is 1 to 10^12.
+/// Whether the parameters are valid: the factor is at least 1 (for longrope above 0), the attention factor is above 0,
+/// 0 < low < high frequency factor, 0 < slow < fast beta, longrope's lists have the same length and only numbers above
+/// 0, and the original length is 1 to 10^12.
 bool is_sound(const RopeScaling& scaling);
 /// Parses a text of rope_scaling_text, valid or not; nullopt for other texts. Trailing numbers that yarn can derive may
 /// be missing: "yarn:4:32768".

@@ -8,12 +8,12 @@ namespace titan::recipe {
 
 struct RunPlan;
 
-/// Unless the configuration sets the number of parts, each rank owns at least this many leaves of each part. Ranks own
-/// whole leaves, so their shares then differ by at most 1/32.
+/// Unless the configuration sets the number of parts, a data-parallel rank should own at least this many leaves of each
+/// part. Ranks own whole leaves, so their shares then differ by about 1/32 at most.
 inline constexpr std::uint64_t kLeavesOfPart = 32;
 
-/// The largest number of parts for which each rank has enough layers and each data-parallel rank can own its share of
-/// every part; 1 if there is nothing to exchange.
+/// The largest number of parts for which each pipeline rank has enough layers, and each data-parallel rank can own
+/// kLeavesOfPart leaves of a part of mean size. At least 1; 1 if there is nothing to exchange.
 std::uint32_t most_exchange_parts(const RunPlan& plan);
 
 /// The part of each parameter, in model order, counted from 0 on each pipeline rank. A part consists of whole layers;

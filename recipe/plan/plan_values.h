@@ -15,8 +15,8 @@
 
 namespace titan::recipe {
 
-/// The micro-batches of a step. Micro-batch k (counted over all ranks) of step n has the samples
-/// position + [k * micro, (k+1) * micro), whatever the layout.
+/// The micro-batches of a step. Micro-batch k (from 0, counted over all ranks) has the samples
+/// [k * micro, (k+1) * micro) of the step, whatever the layout.
 struct BatchPlan {
   std::int64_t micro = 0;   ///< sequences per micro-batch
   std::int64_t global = 0;  ///< sequences per step
@@ -55,7 +55,7 @@ struct RunPlan {
   std::uint64_t exchange_bytes = 256 << 20;  ///< limit of the exchange buffers per rank, in bytes
   std::uint32_t exchange_parts = 1;          ///< number of parts; one is sent while the next is computed; 1: no overlap
   bool shard_gradients = false;              ///< zero2 (sharded gradients): kLate then exchanges as kAlways
-  bool keeps_scores = false;                 ///< attention is not a fused kernel: training.attention = "math" on a GPU
+  bool keeps_scores = false;                 ///< attention is no fused kernel: on a GPU with "math", or in float32
   std::uint32_t node_ranks = 0;              ///< number of consecutive ranks on one host, set by a start; 0: all ranks
   std::vector<ckpt::ParameterMeta> parameters;  ///< in model order; `stage` is the pipeline rank that holds it
   std::vector<std::uint32_t> stages;            ///< stage of each parameter, in model order; empty: each rank has one

@@ -40,8 +40,8 @@ RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len);
 bool recomputes(const RunPlan& plan, std::int64_t layer);
 
 /// The configuration with open values filled in, so that it reproduces the run: dimensions of the flavour, the global
-/// batch, stride, seed (if given), threads per rank and GEMM library (if threads > 0). Layout keys and the last step of
-/// the LR schedule stay as written.
+/// batch, stride, validation.seq_len, seed (if given), threads per rank and GEMM library (if threads > 0). Layout keys
+/// and the last step of the LR schedule stay as written.
 Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed = {},
                        int threads = 0);
 

@@ -50,7 +50,8 @@ struct PipelineShape {
   bool operator==(const PipelineShape&) const = default;
 };
 
-/// Checks that the schedule can run with this shape. \error kInvalid, with the nearest valid number of micro-batches
+/// Checks that the schedule can run with this shape. \error kInvalid; for a wrong number of micro-batches, with the
+/// nearest valid one
 ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace titan::recipe

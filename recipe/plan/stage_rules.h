@@ -16,7 +16,8 @@ struct RunPlan;
 
 /// The number of stages per pipeline rank. It follows from stages that the configuration lists, or from
 /// parallelism.pipeline_parallel_layers_per_stage; else it is the fewest that the schedule can have.
-/// \error kInvalid: the number does not fit the pipeline degree or the schedule; keys that give different numbers
+/// \error kInvalid: the number does not fit the pipeline degree or the schedule; keys that give different numbers; else
+/// as written_stages
 ckpt::Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleFacts& facts,
                                       std::uint32_t layers);
 
@@ -36,11 +37,12 @@ struct StageChoice {
 };
 
 /// Chooses the stages. \error kInvalid: more stages than parts (names the largest possible degree); contradicting rules
-/// (names the smallest such set, and the nearest possible values)
+/// (names a set of them from which none can be left out, and the nearest possible values); else as written_stages and
+/// weighted_stages
 ckpt::Result<StageChoice> choose_stages(const Config::Parallelism& keys, const StageQuestion& question);
 
-/// Writes the stage cuts and the stage of each parameter into `plan`. \error kInvalid: parameters that are not a
-/// Llama-style model's
+/// Writes into `plan` the stage cuts, the pipeline rank of each parameter (parameters[i].stage) and, if a rank has
+/// several stages, the stage of each parameter (`stages`). \error as ckpt::group_parameters
 ckpt::Status set_stages(const std::vector<std::uint32_t>& layers_of_stage, RunPlan& plan);
 
 }  // namespace titan::recipe

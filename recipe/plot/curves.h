@@ -44,7 +44,7 @@ struct Curve {
 struct RestartMark {
   std::uint64_t step = 0;  ///< step of the checkpoint
   double x = 0;            ///< its position on the x axis
-  std::string change;      ///< "2x2 -> 4x1 (DP x PP)"; empty if the layout did not change
+  std::string change;      ///< "2x2 -> 4x1 (DP x PP), 1F1B -> GPipe"; empty if neither changed
   bool operator==(const RestartMark&) const = default;
 };
 
@@ -95,7 +95,7 @@ class CurveBuilder {
   std::string schedule_;
 };
 
-/// Reads one run; `run` is as the user typed it. \error kNotFound (no file, or no step in it), the errors of
+/// Reads one run; `run` is as the user typed it. \error kNotFound (no file, or no step within the range), the errors of
 /// read_metrics
 ckpt::Result<RunCurves> read_curves(ckpt::Fs& fs, const std::string& run, const CurveOptions& options);
 

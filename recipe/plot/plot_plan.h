@@ -42,7 +42,7 @@ struct Plot {
 /// Arranges `runs` in panels. A logarithmic axis uses only positive values.
 Plot plan_plot(std::vector<RunCurves> runs, const PlotOptions& options);
 
-/// The y axis of a panel, with at most `most` labels. Learning rate and throughput start at 0 unless logarithmic.
+/// The y axis of a panel; `most` as in make_axis(). Learning rate and throughput start at 0 unless logarithmic.
 Axis y_axis(const Panel& panel, std::size_t most);
 /// The common x axis of the panels.
 Axis x_axis(const Plot& plot, std::size_t most);

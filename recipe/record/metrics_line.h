@@ -7,7 +7,8 @@
 
 namespace titan::recipe {
 
-/// The fields of a line that the tools use. A field that is missing or of another type is empty.
+/// The fields of a line that the tools use. A field that is missing is empty; so is one of another type, except step
+/// and attempt.
 struct MetricsLine {
   std::uint64_t step = 0;
   std::uint32_t attempt = 0;  ///< 0: not in the line
@@ -23,7 +24,8 @@ struct MetricsLine {
   bool is_start() const { return event == "start" || event == "resume"; }
 };
 
-/// Parses one line. nullopt for a line that is cut off, is not a JSON object, or has no step.
+/// Parses one line. nullopt for a line that is cut off, is not a JSON object, has no step, or has a step or attempt that
+/// is no whole number.
 std::optional<MetricsLine> read_metrics_line(std::string_view text);
 
 }  // namespace titan::recipe

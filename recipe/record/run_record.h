@@ -41,7 +41,7 @@ struct RecordDifference {
 
 /// The outcome of a comparison.
 struct RecordComparison {
-  std::uint64_t steps = 0, ids = 0;           ///< numbers of steps and of ids that could be compared
+  std::uint64_t steps = 0, ids = 0;           ///< numbers of steps and of ids in the published record
   std::vector<RecordDifference> differences;  ///< in order of step; the id of a step comes last
 };
 

@@ -45,7 +45,7 @@ class Bpe {
   };
   /// Appends the ids of `piece`. Symbols are bytes if the vocabulary is byte-level, else characters. O(n log n) for n
   /// symbols. \error kInvalid: a symbol that the vocabulary cannot express, if there is no token for unknown symbols; a
-  /// piece of 2 GiB or more; that of Scratch::poll
+  /// piece of 2 GiB or more; else the error of Scratch::poll
   ckpt::Status encode(std::string_view piece, Scratch& scratch, std::vector<std::uint32_t>& ids) const;
 
   /// Whether pieces may be cut before each run of `mark` without changing the ids. True only for kSpaceMark, and only

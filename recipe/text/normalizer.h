@@ -1,5 +1,5 @@
 #pragma once
-// The normalizer of a tokenizer, applied to a text before it is cut: form C, replacements of spaces. Pure.
+// The normalizer of a tokenizer, applied to a text before it is cut: form C, replacements, a prefix. Pure.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -20,7 +20,7 @@ namespace titan::recipe {
 /// A compiled pattern. Any number of threads may use it, each with its own Matcher.
 class Pattern {
  public:
-  /// Compiles a pattern in Ruby's syntax. \error kInvalid, kUnsupported (ruby_syntax.h)
+  /// Compiles a pattern in Ruby's syntax. \error kInvalid, kUnsupported (ruby_syntax.h); kFailed: no memory
   static ckpt::Result<Pattern> compile(std::string_view ruby);
 
  private:

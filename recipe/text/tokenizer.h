@@ -76,7 +76,7 @@ class Encoder : private PieceSink {
 
   /// Appends the ids of `text`, without Tokenizer::prefix() and suffix().
   /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot express, or Matcher::status();
-  /// that of `poll`
+  /// else the error of `poll`
   ckpt::Status encode(std::string_view text, std::vector<std::uint32_t>& ids);
 
  private:
