@@ -12,13 +12,15 @@ std::string allow_flags(const Change& change);
 
 /// One line about a change: "training.steps: 20 -> 30: the LR schedule changes ...".
 std::string change_line(const Change& change);
-/// A title, then for every change its key, both values and what will happen. Lines have at most 76 columns if possible.
+/// For every change its key, both values and what will happen: a table with a title or, if a value is long, several
+/// lines for each change. Lines have at most 76 columns if possible.
 std::vector<std::string> change_table(const std::vector<Change>& changes);
 
 /// The effect of a policy: the next learning rate and its jump, and the rate in the middle and at the end; or why the
 /// policy rejects the settings.
 std::string preview_line(const ckpt::LrPreview& preview);
-/// A title with the steps, then preview_line() and the warnings of each policy. Lines have at most 76 columns.
+/// A table: a title with the steps, then for each policy the content of preview_line(), and its warnings. Lines have at
+/// most 76 columns if possible.
 std::vector<std::string> preview_table(const std::vector<ckpt::LrPreview>& previews);
 
 }  // namespace titan::recipe

@@ -43,7 +43,7 @@ struct Change {
 /// The outcome for all settings.
 struct Continuation {
   std::vector<Change> changes;            ///< in key order
-  std::vector<ckpt::LrPreview> previews;  ///< one for each of the five policies, if an LR setting differs
+  std::vector<ckpt::LrPreview> previews;  ///< one for each of the five policies; empty if there is nothing to choose
   std::vector<std::string> warnings;
   std::string same_data;  ///< note: the data files are the checkpoint's, under other names or in another order; else ""
   std::string other_sets;  ///< a note, if `verdict` is ok, of what changes in each set of a mixture; else ""

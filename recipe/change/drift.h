@@ -27,7 +27,8 @@ struct Drift {
 ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                  const ckpt::DataPosition& data);
 
-/// Differences in key order; empty: the run may resume. A key that an older checkpoint lacks counts as its default.
+/// Differences in key order; empty: the run may resume. A key that an older checkpoint lacks counts as its default; one
+/// that other trainers do not have either (KeyFacts::own_concept) is then not compared.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
 
 /// Whether two runs cut the data into samples in the same way, so that the same sample number means the same tokens in

@@ -65,7 +65,8 @@ std::size_t rename_rule(std::string_view name, const NameRules& rules);
 /// The new name of `name` by the rename rules.
 std::string renamed(std::string_view name, const NameRules& rules);
 
-/// Whether `name`, in any program's naming scheme, is a tensor whose rows belong to heads of queries or keys.
+/// Whether `name`, as Titan, torchtitan, Meta or Hugging Face name tensors, is one whose rows belong to heads of
+/// queries or keys.
 bool has_head_rows(std::string_view name);
 /// Why `from` must not be renamed to `to`: `to` is a tensor of queries or keys, whose rows may have another order in
 /// this file, and the rules do not state the order. "" if it may be renamed.

@@ -1,5 +1,5 @@
 #pragma once
-// The typed configuration: one member per key of the key table, with the key's name. Defaults are only in this file;
+// The typed configuration: one member per key that has an effect, with the key's name. Defaults are only in this file;
 // the table (key_table.h) adds documentation, range and class of each key.
 #include <cstdint>
 #include <optional>
@@ -53,7 +53,7 @@ struct Config {
   struct Training {
     std::string dataset = "text";
     std::string corpus;  ///< the data set that torchtitan would download ("c4"); not a key, and nothing is read from it
-    std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
+    std::optional<std::string> dataset_path;  ///< file, folder, pattern, or comma-separated list
     std::vector<std::string> datasets;        ///< sets of a mixture, each "path=FILE weight=0.7 epochs=2"
     std::string token_dtype = "uint16";       ///< for raw token files: uint16, uint32
     std::string text_field = "text";          ///< the field with the text, for JSON lines

@@ -1,5 +1,5 @@
 #pragma once
-// The rows of the key table: Titan's keys (own_keys.cpp), and keys of torchtitan that are accepted without effect
+// The rows of the key table: Titan's keys (own_keys.cpp), and keys of torchtitan that have no effect in Titan
 // (torchtitan_keys.cpp).
 #include <vector>
 

@@ -80,7 +80,7 @@ struct KeyFacts {
   bool any_harmless = false;    ///< for a key without slot: every value is accepted, because its feature is off
   std::string hint;             ///< added to the error about a value that is not supported
   bool none_is_value = false;   ///< for an optional: "none" is stored, and differs from unset
-  /// Whether an unsupported value in another program's file may be ignored with a warning: only if in this
+  /// Whether an unsupported value in a file (not of a flag) may be ignored with a warning: only if in this
   /// configuration it changes neither the loss curve nor what can be resumed. The function may record a fact in the
   /// Config (for example training.corpus). Null: such a value is rejected.
   bool (*ignore_if)(Config&, const Value&) = nullptr;
@@ -142,9 +142,10 @@ std::string expectation(const Key& key);
 
 /// Reads the value of a key with a slot; nullopt when it is unset.
 std::optional<Value> get_value(const Key& key, const Config& config);
-/// Checks `value` and stores it. "none" unsets an optional key, unless "none" is one of its values. `name`: the name as
-/// typed, for a "section.*" key.
-/// \error kInvalid: wrong type, out of range, not a choice; kUnsupported: not implemented. Messages start with the key
+/// Checks `value` and stores it. "none" unsets an optional key, unless "none" is one of its values, and empties a list.
+/// `name`: the name as typed, for a "section.*" key.
+/// \error kInvalid: wrong type, out of range, not a choice (the message starts with the key); kUnsupported: not
+/// implemented
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
 /// As set_value(), but kInvalid messages lack the key's name: "expected ..., found ...".
 Status put_value(const Key& key, const Value& value, Config& config, std::string_view name = {});

@@ -32,12 +32,12 @@ struct LoadedConfig {
 /// Reads `path` (empty: only defaults) and applies `overrides`, the command-line arguments about keys as typed:
 /// --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=...
 /// In names '-' equals '_'. Precedence: flag > --set > file > default; the last of several flags wins. Whether the
-/// dimensions make a valid model is not checked here but by check_model() (run_config.h). A value in another program's
+/// dimensions make a valid model is not checked here but by check_model() (run_config.h). An unsupported value in the
 /// file that changes neither the loss curve nor what can be resumed is ignored with a warning (KeyFacts::ignore_if).
-/// With `refused`, unsupported keys of torchtitan do not fail the call: their errors are added to `refused`, and the
+/// With `refused`, unsupported keys of torchtitan do not fail the call: their errors are stored in `refused`, and the
 /// configuration is loaded without them.
-/// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
-/// the only problems are values that are not supported. Several problems become causes of one Status
+/// \error kInvalid: unreadable file, not TOML, unknown keys, wrong types, out of range; kUnsupported: the only problems
+/// are values that are not supported. Several problems (the first 20) become causes of one Status
 Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                                  Status* refused = nullptr);
 

@@ -30,8 +30,8 @@ Result<ckpt::Settings::value_type> parse_row(const std::string& text);
 std::string stored_key(const ckpt::Settings& rows, const std::string& key);
 
 /// The configuration in `rows`. Reads only `keys` and their aliases; other keys keep their defaults. Types and ranges
-/// are checked against the key table. Choices are checked only for keys of the LR schedule, from which rates are
-/// computed; other programs have other optimizers and flavours.
+/// are checked against the key table. Choices are not checked for keys of class "curve", since other programs have
+/// other optimizers and flavours, except for keys of the LR schedule, from which rates are computed.
 /// \error kInvalid: a value of another type, out of range, or not a choice
 Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std::string>& keys);
 

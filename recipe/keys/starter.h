@@ -11,7 +11,7 @@ struct Starter {
   std::uint64_t vocabulary = 0;  ///< vocabulary size of these weights; 256: the byte tokenizer
 };
 
-/// About ten settings as TOML, each with a comment. Without weights the text is that of configs/own-text.toml.
+/// 12 to 15 settings as TOML, each with a comment. Without weights the text is that of configs/own-text.toml.
 std::string starter_toml(const Starter& starter = {});
 
 }  // namespace titan::recipe

@@ -9,9 +9,10 @@
 
 namespace titan::recipe {
 
-/// A TOML value. Types that no key accepts (dates, tables) are `Other`.
+/// A TOML value. Dates, times and tables are `Other`.
 struct Value {
-  /// A value of a type that no key accepts: the type ("a date", "a table"), and its text in the file, if known.
+  /// The type ("a date", "a table"), and the text: of a table in a list, its members as "key=value key=value". No key
+  /// accepts such a value, except a table in a list.
   struct Other {
     std::string kind, text;
     bool operator==(const Other&) const = default;

@@ -24,8 +24,8 @@ struct MetricsLine {
   bool is_start() const { return event == "start" || event == "resume"; }
 };
 
-/// Parses one line. nullopt for a line that is cut off, is not a JSON object, has no step, or has a step or attempt that
-/// is no whole number.
+/// Parses one line. nullopt for a line that is cut off, is not a JSON object, has no step, or whose step or attempt is
+/// no whole number.
 std::optional<MetricsLine> read_metrics_line(std::string_view text);
 
 }  // namespace titan::recipe
