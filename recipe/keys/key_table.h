@@ -103,7 +103,7 @@ struct KeyFacts {
   std::vector<std::string> aliases;  ///< names of this key in other versions of torchtitan
 };
 
-/// One key. A row of the table is written as {.facts}, name, class, slot, doc.
+/// One key: a row of the table.
 struct Key : KeyFacts {
   std::string name;  ///< "section.key"; "section.*" stands for every key of the section (no slot)
   KeyClass cls = KeyClass::kCurve;

@@ -45,7 +45,8 @@ struct RecordComparison {
   std::vector<RecordDifference> differences;  ///< in order of step; the id of a step comes last
 };
 
-/// Compares every value in `published` with that in `computed`. Numbers are compared by value; NaN equals NaN. Pure.
+/// Compares every value in `published` (what a run recorded) with that in `computed` (what `titan-train replay` of its
+/// steps recorded). Numbers are compared by value; NaN equals NaN. Pure.
 RecordComparison compare_records(const RunRecord& published, const RunRecord& computed);
 
 }  // namespace titan::recipe
