@@ -20,7 +20,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   /// Writes the next bytes to the beginning of `out`, which must not be empty. Returns their number, which may be less
-  /// than the size of `out`; 0 at the end of the stream. \error kFailed, kMediaError, kCorrupt (damaged compression)
+  /// than the size of `out`; 0 at the end of the stream. \error kFailed, kMediaError, kCorrupt (damaged compression, or
+  /// the file became shorter), kInterrupted, kTerminated (standard input)
   virtual ckpt::Result<std::size_t> read(std::span<char> out) = 0;
 };
 

@@ -52,7 +52,8 @@ class DocumentReader {
   /// error.
   static ckpt::Result<DocumentReader> open(ckpt::Fs& fs, InputOptions options);
 
-  /// Opens each file and examines its first 4 KiB. Does not change the position of this reader. \error as fill()
+  /// Opens each file and examines its first 4 KiB. Does not change the position of this reader. Not for standard input.
+  /// \error as fill()
   ckpt::Status look_at_all();
 
   /// Appends documents until `out` has at least `wanted` bytes or the last file ends. If nothing was appended, all
@@ -97,7 +98,7 @@ std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 /// The offset of the first lone surrogate in `json` at or after `from`: a `\u` escape of a high surrogate without a low
 /// surrogate after it (`\ud800` alone), or of a low surrogate without a high one before it.
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
-/// The result of reading `line`, with the code kInvalid if it is an error, and with a hint if `line` is not UTF-8.
+/// `status`, the result of reading `line`. An error gets the code kInvalid, and a hint if `line` is not UTF-8.
 ckpt::Status bad_line(std::string_view line, ckpt::Status status);
 /// The value of the member `field` of the JSON object `line`. `what` names the line in messages. \error kInvalid:
 /// `line` is no JSON object or has a lone surrogate; the member is missing, occurs twice, or is not a string

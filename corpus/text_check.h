@@ -18,7 +18,7 @@ std::string shown_input(const std::string& input);
 ckpt::Status check_no_token_folder(ckpt::Fs& fs, const std::string& path);
 
 /// Refuses an input that cannot be text, judged by its name, by its `kind` and by an index file next to it. \error
-/// kInvalid: token ids, a table (Parquet, Arrow), an archive or another binary file; the hint says what to do
+/// kInvalid: token ids, a table (Parquet, Arrow), UTF-16, an archive or another binary file; the hint says what to do
 ckpt::Status check_is_text(ckpt::Fs& fs, const std::string& input, ckpt::FileKind kind);
 
 }  // namespace titan::corpus

@@ -29,7 +29,7 @@ struct Axis {
 double nice_step(double low, double high, std::size_t most);
 
 /// An axis for the values [low, high]. Ticks are nice_step(low, high, most) apart. But on a logarithmic axis of a
-/// decade or more they are at 1, 2 and 5 times each power of ten, and about `most` of them at most have labels. With
+/// decade or more they are at 1, 2 and 5 times each power of ten, and at most about `most` of them have labels. With
 /// `widen`, the ends move outwards to the next tick, except on a logarithmic axis of less than a decade; otherwise they
 /// stay, unless low = high.
 Axis make_axis(double low, double high, Scale scale, std::size_t most, bool widen);
