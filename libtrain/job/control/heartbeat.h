@@ -57,9 +57,9 @@ class Heartbeat {
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
 
-  /// Ranks that have been silent for train_timeout or more, or are known to be dead.
+  /// Ranks that have been silent for train_timeout or more; rank 0 also if its store has been lost for `quiet`.
   std::vector<SilentRank> overdue() const;
-  /// Ranks that have been silent for `limit` or more, or are known to be dead.
+  /// As overdue(), with `limit` (at least `quiet`) in place of train_timeout.
   std::vector<SilentRank> silent_for(std::chrono::milliseconds limit) const;
   /// Ranks that have an error and are about to exit.
   std::vector<int> leaving() const;

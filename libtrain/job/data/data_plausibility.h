@@ -12,14 +12,14 @@ namespace titan::train {
 /// How many bytes at the beginning of a file are checked.
 inline constexpr std::size_t kLookBytes = 65536;
 
-/// Refuses a folder that holds no data: a run folder, a checkpoint, a folder of checkpoints, or a Hugging Face model.
-/// \error kInvalid
+/// Refuses a folder whose files a run cannot read as data: a run folder, a checkpoint, a folder of checkpoints, a
+/// Hugging Face model, or a dataset of MosaicML or litdata. \error kInvalid
 ckpt::Status check_data_folder(const std::string& folder, const std::string& key);
 
-/// Refuses a file whose name shows that it is neither text nor raw tokens: JSON, Parquet, an archive. \error kInvalid
+/// Refuses a file whose name shows that it cannot be read as `kind`: JSON, Parquet, an archive. \error kInvalid
 ckpt::Status check_data_name(const std::string& path, TokenKind kind);
 
-/// Refuses a file whose beginning shows that it is not text: an archive, UTF-16. \error kInvalid
+/// For texts: refuses a file whose beginning shows that it is not text: an archive, UTF-16. \error kInvalid
 ckpt::Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind);
 
 /// Not ok for data that can be read as `kind` but are probably something else: binary data read as text, text read as

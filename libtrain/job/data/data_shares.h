@@ -9,8 +9,8 @@
 
 namespace titan::train {
 
-/// The mixture's set for the configured set `choice`; its share is not set yet. The set has `files` files, and one
-/// epoch of them has `samples` samples.
+/// The entry of a mixture for the configured set `choice`, still without a share. The set has `files` files, and one
+/// epoch of it has `samples` samples.
 ckpt::MixedSet set_of(const recipe::DataSetChoice& choice, std::uint64_t samples, std::uint64_t files);
 
 /// Gives each of `position.sets` its share by the weight in `choices`. Shares do not depend on the order in which the

@@ -20,20 +20,20 @@ struct DataTokenizer {
   std::optional<std::uint32_t> begin;        ///< id at the beginning of each document
   std::vector<std::uint32_t> ends;           ///< ids at the end of documents, ascending
 };
-/// The tokenizer of the training data. If the data are not token folders: the files of model.tokenizer, if they exist.
-/// \error kInvalid: the folders of training and validation were made with different tokenizers; also as
-/// find_data_files()
+/// The tokenizer of the training data. If they are ids in other files than token folders: the files of model.tokenizer
+/// or model.hf_assets_path, if they exist. If they are text: none. \error kInvalid: two folders were made with
+/// different tokenizers; also as find_data_files()
 ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config);
 
 /// The files that a run's checkpoints store with the model (ckpt::ModelFile), adapted to its data.
 struct TakenFiles {
   std::vector<ckpt::ModelFile> files;  ///< sorted by member name
-  std::vector<std::string> of_data;    ///< names of those that come from the data's tokenizer
+  std::vector<std::string> of_data;    ///< names of those that were taken from the data's tokenizer, or changed for it
   std::vector<std::string> notes;      ///< messages for the log
 };
 /// If `files` have no tokenizer, or one in which ids mean other text than in the data's, replaces their tokenizer files
-/// by `read`, the files that were read from tokenizer.places. Also sets the end-of-document ids of the data as
-/// end-of-text ids in generation_config.json and config.json.
+/// by `read`, the files that were read from tokenizer.places. Also adds the end-of-document ids of the data to the
+/// end-of-text ids (eos_token_id) in generation_config.json and config.json.
 TakenFiles with_data_tokenizer(std::vector<ckpt::ModelFile> files, const DataTokenizer& tokenizer,
                                std::vector<ckpt::ModelFile> read);
 

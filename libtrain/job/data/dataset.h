@@ -44,9 +44,10 @@ class TokenStream {
   /// Copies tokens [begin, begin + out.size()) into `out`.
   virtual void read(std::uint64_t begin, std::span<std::int64_t> out) const = 0;
   /// Appends to `starts` the positions in (begin, end) at which a document begins, ascending. A document begins with
-  /// each file, and where the index file next to it says so. \error kCorrupt: the index is not ascending
+  /// each file, where the file of document ends next to it says so, and after each id training.document_end. \error
+  /// kCorrupt: the document ends do not ascend, or are beyond the file
   virtual ckpt::Status starts(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) const = 0;
-  /// Appends the positions in [begin, end) that are not trained on, ascending. \error as starts()
+  /// Appends the positions in [begin, end) that are not trained on, ascending. \error kCorrupt, as starts()
   virtual ckpt::Status untrained(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& places) const = 0;
   virtual bool all_trained() const = 0;  ///< untrained() never returns a position
   /// Upper bound of ids (exclusive), if the kind of file implies one (bytes: 256); else 0.
@@ -70,15 +71,14 @@ struct KnownFile {
 /// since validation samples may be the tail of the training files.
 class Dataset {
  public:
-  /// Opens training.dataset_path (a file; a folder: its regular files sorted by name; or a comma-separated list), or
-  /// the sets of training.datasets. If validation is enabled without a path of its own, the tail of each set is held
-  /// out. Relative paths are relative to the working directory. `stop` is polled meanwhile. `checked`: files that were
-  /// completely read and found to be text. A file with the same fingerprint is not read again; a file with the same
-  /// name, size and ends is assumed to have the same fingerprint. `texts`: the tokens made of texts, for each set, then
-  /// for a validation with a path of its own. \error kInvalid: missing or empty dataset, not UTF-8 (file and offset),
-  /// too short for one sample, size not a multiple of the token size, a vocabulary smaller than the tokenizer's, two
-  /// sets with the same contents; kUnsupported: a tokenizer or kind of file that is not implemented; kInterrupted,
-  /// kTerminated (by `stop`)
+  /// Opens training.dataset_path (find_data_files() has its forms), or the sets of training.datasets. If validation is
+  /// enabled without a path of its own, the tail of each set is held out. Relative paths are relative to the working
+  /// directory. `stop` is polled meanwhile. `checked`: files that an earlier start or another rank has checked;
+  /// open_token_files() says what is not read again. `texts`: the tokens made of texts, for each set, then for a
+  /// validation with a path of its own. \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too
+  /// short for one sample, size not a multiple of the token size, a vocabulary smaller than the tokenizer's, two sets
+  /// with the same contents; kUnsupported: an index of another version, or too many samples of whole documents;
+  /// kCorrupt: a damaged index or file of document ends; kFailed; kInterrupted, kTerminated (by `stop`)
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size, std::span<const KnownFile> checked = {},
                                                      const ckpt::CancelToken& stop = {},
@@ -88,8 +88,8 @@ class Dataset {
   std::vector<ckpt::DataFile> files() const;
   /// files(), in the form for `checked` in another rank's open(). Call it before continue_from().
   std::vector<KnownFile> known() const;
-  /// The data position at which the run begins, with the fingerprints of the files. No sample is read yet for a new
-  /// run; after continue_from() the samples are those of `stored`.
+  /// The data position at which this start begins, with the fingerprints of the files: 0 samples, or after
+  /// continue_from() those of `stored`.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
   /// The order of a mixture; null for a single set.
@@ -105,8 +105,8 @@ class Dataset {
     return origin_.first_epoch + (sample - origin_.epoch_base) / origin_.samples_per_epoch;
   }
   /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs). Thread-safe.
-  /// \error kInvalid: a token id >= vocab_size (file, position), no such sample (the sets of a mixture have no more
-  /// samples).
+  /// \error kInvalid: a token id that is negative or >= vocab_size (file, position), no such sample (the sets of a
+  /// mixture have no more samples)
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
   /// The marks of sample `sample`, whose tokens are in `out`.
   ckpt::Result<SampleMarks> marks(std::uint64_t sample, std::span<const std::int64_t> out) const;
@@ -123,8 +123,8 @@ class Dataset {
   /// Ignored contents of the data's folders: "sub (a folder)". The folders of validation come last.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  /// Number of held-out samples of validation_seq_len() + 1 tokens, in stream order, without permutation; several sets
-  /// are mixed by their weights. 0 if validation is off.
+  /// The number of validation samples, of validation_seq_len() + 1 tokens each; 0 if validation is off. They are in
+  /// stream order; those held out of several sets are mixed by the weights of the sets.
   std::uint64_t validation_samples() const { return validation_samples_; }
   /// The number of validation samples that one validation reads.
   std::uint64_t validation_read() const { return validation_read_; }

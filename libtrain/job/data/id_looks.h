@@ -9,8 +9,9 @@
 
 namespace titan::train {
 
-/// Not ok if the file at `path` probably does not hold ids of `width` bytes (2 or 4): its `beginning` looks like ids of
-/// 32 or 64 bits, or has llm.c's header. `option`: what a user types before "uint32" to set the type. \error kInvalid
+/// Not ok if the file at `path` probably does not hold ids of `width` bytes (2 or 4): its `beginning` looks like wider
+/// ids (of 32 or 64 bits), or has llm.c's header. `option`: what a user types before "uint32" to set the type. \error
+/// kInvalid
 ckpt::Status doubt_of_ids(const std::string& path, std::string_view beginning, std::size_t width,
                           const std::string& option);
 

@@ -13,7 +13,8 @@ namespace titan::train {
 /// (mapping_guard.h).
 class MappedFile {
  public:
-  /// Maps `path` (symbolic links are followed). \error kInvalid: missing, unreadable, or not a regular file.
+  /// Maps `path` (symbolic links are followed). \error kInvalid: missing, unreadable, or not a regular file; kFailed:
+  /// the process cannot have more mappings
   static ckpt::Result<MappedFile> open(const std::string& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

@@ -77,7 +77,7 @@ struct DataSegment {
 };
 
 /// The stream of `segments`, which are not empty and have `tokens` tokens in total. `bound`: upper bound of ids
-/// (exclusive); 0: ids are not checked. `document_end`: a document also ends after each token with this id.
+/// (exclusive); 0: not known. `document_end`: a document also ends after each token with this id.
 std::unique_ptr<TokenStream> make_mapped_stream(std::vector<DataSegment> segments, std::uint64_t tokens,
                                                 std::uint64_t bound,
                                                 std::optional<std::int64_t> document_end = std::nullopt);

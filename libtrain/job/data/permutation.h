@@ -11,7 +11,7 @@
 //   round r  : (left, right) -> (right, left ^ (mix(right ^ k[r]) & mask))
 //              at first left = x >> h, right = x & mask
 //   result   = left << h | right after 8 rounds; repeated from there while it is >= n
-//              (cycle walking: at most 4 on average)
+//              (cycle walking: at most 4 passes on average)
 #include <cstdint>
 
 namespace titan::train {

@@ -21,7 +21,7 @@ std::string text_tokenizer(const recipe::Config& config, std::string* note = nul
 /// The texts of one dataset path, and the folder with their tokens.
 struct TextCache {
   std::string folder;     ///< RUN/cache/text-<key>; key: digest of tokenizer, settings and fingerprints of the texts
-  bool there = false;     ///< the folder exists and is undamaged
+  bool there = false;     ///< the folder exists; false after prove_text_cache() has found damage
   std::string path;       ///< path of the tokenizer
   std::string tokenizer;  ///< the tokenizer's name in a data position
   std::uint32_t token_bytes = 2;

@@ -44,7 +44,7 @@ struct FoundFiles {
 /// sorted by name, without hidden files and subfolders; a folder made by titan-ckpt tokenize (it has data.json) gives
 /// its shards. An index file gives the file of ids that it belongs to; so does a Megatron path without file ending.
 /// `key` names the configuration key in errors. \error kInvalid: the path does not exist or is empty, or a folder has
-/// no files or is not a folder of data (check_data_folder()).
+/// no files or is not a folder of data (check_data_folder()); as corpus::read_token_data and corpus::matching_paths
 ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
 
 /// Checks that `kind` is right for the token folders among `found`, and that their ids fit a model of `vocab_size` ids.
@@ -56,10 +56,10 @@ ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::u
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
 /// Name, size and fingerprint of a file, in the form that other ranks get. If a file of `known` has the same name, size
-/// and ends, its fingerprint is reused. `beside`: paths of the files of document ends and of ranges that are trained
-/// on. These files are part of the fingerprint, unless `known` has the fingerprint without them: a run that began
-/// without these files keeps its fingerprint. This rule is part of the checkpoint format's contract. \error for files
-/// in `beside`, as MappedFile::open
+/// and KnownFile::ends, its fingerprint is reused. `beside`: paths of the files that belong to a file of ids: document
+/// ends, ranges that are trained on, index, metadata. These files are part of the fingerprint, unless `known` has the
+/// fingerprint without them: a run that began without these files keeps its fingerprint. This rule is part of the
+/// checkpoint format's contract. \error for files in `beside`, as MappedFile::open
 ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
                                    std::span<const KnownFile> known, std::span<const std::string> beside = {});
 
@@ -73,17 +73,19 @@ struct DocumentRule {
 struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
-  std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
+  std::vector<std::optional<ckpt::Digest>> ends;  ///< KnownFile::ends of each file
   bool raw = false;                               ///< some files are ids or text without header or index
-  bool unended = false;                           ///< document ends are asked for, but are not known for some ids
+  bool unended = false;                           ///< document ends are asked for, and some ids have no file of them
   std::vector<std::string> warnings;              ///< about files that do not look like data
   ckpt::Status doubt;                             ///< not ok: a new run refuses these data (data_plausibility.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Checks that each text is UTF-8,
-/// except files whose fingerprint is in `checked`. For a file whose name, size and ends are in `checked`, not all
-/// blocks of the fingerprint are read. `stop` is polled meanwhile. `beside`: the files next to each path. \error
-/// kInvalid: all files are empty; a file is not UTF-8, has a size that is not a multiple of the token size, or is of
-/// another kind (data_plausibility.h); as corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
+/// except files whose name and fingerprint are in `checked`; these are checked, too, if the data are doubtful
+/// (`doubt`). If `checked` has a file with the same name, size and KnownFile::ends, the other blocks of the fingerprint
+/// are not read. `stop` is polled meanwhile. `beside`: the files next to each path. \error kInvalid: all files are
+/// empty; a file is not UTF-8, has a size that is not a multiple of the token size, or is of another kind
+/// (data_plausibility.h); as MappedFile::open, corpus::open_token_file and corpus::read_ends; kInterrupted, kTerminated
+/// (by `stop`)
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},
                                            const ckpt::CancelToken& stop = {},

@@ -20,7 +20,7 @@ struct FittingSettings {
 };
 
 struct FittingSearch {
-  std::vector<FittingSettings> fits;  ///< those with the fewest changes, fastest first; empty if nothing fits
+  std::vector<FittingSettings> fits;  ///< at most three, those with the fewest changes, fastest first
   FittingSettings least;              ///< the tried settings that need the least memory
 };
 

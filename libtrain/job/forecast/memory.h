@@ -19,7 +19,7 @@ struct RankMemory {
   std::uint64_t weights = 0;      ///< compute weights; with bf16 copies, also the fp32 master weights that the rank
                                   ///< owns
   std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree, at the peak of sums and activations together
-  std::uint64_t optimizer = 0;    ///< both moments, for the rank that owns most
+  std::uint64_t optimizer = 0;    ///< both moments and the average of training.ema, for the rank that owns most
   std::uint64_t activations = 0;  ///< of the micro-batches in flight at that peak, with temporaries
   std::uint64_t exchange = 0;     ///< buffers for gradients and weights sent between data-parallel ranks
   std::uint64_t transfers = 0;    ///< hidden states and their gradients in transit between stages

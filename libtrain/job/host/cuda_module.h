@@ -1,6 +1,6 @@
 #pragma once
-// libtitan_cuda.so: all code that uses CUDA and NCCL. It is opened only if a run computes on GPUs; otherwise
-// titan-train loads neither CUDA nor NCCL.
+// libtitan_cuda.so: all code that uses CUDA and NCCL. It is opened only if a run may compute on GPUs (device_choice.h);
+// otherwise titan-train loads neither CUDA nor NCCL.
 #include <string>
 #include <string_view>
 
@@ -22,8 +22,8 @@ std::string marked_torch(std::string_view bytes);
 /// Opens the module at `path`; it stays open until the process ends.
 class CudaModule {
  public:
-  /// `torch`: the LibTorch version of this program. \error kInvalid: there is no module, it cannot be opened, or it was
-  /// built for another LibTorch
+  /// `torch`: the LibTorch version of this program. \error kInvalid: there is no module, it cannot be opened, or it is
+  /// of another LibTorch or another build of titan-train
   static ckpt::Result<CudaModule> open(const std::string& path, const std::string& torch);
 
   GpuFacts probe() const;

@@ -20,7 +20,7 @@ struct HostFacts {
   bool module = false;  ///< libtitan_cuda.so exists
 };
 
-/// `word` is training.device. "auto" means GPUs if there are a driver and the module.
+/// `word` is training.device. "auto" means GPUs if there are a driver and the module, and GPUs are not `hidden`.
 DeviceChoice choose_device(const std::string& word, const HostFacts& host);
 
 /// The final choice after the module has looked for GPUs: "auto" means the CPU if a suitable driver shows no GPU. All

@@ -1,6 +1,6 @@
 #pragma once
 // Guesses how long steps take and how long training waits for a save, from the newest attempt of the run, if that
-// attempt had the same layout, model, batch, schedule and threads.
+// attempt had the same layout, model, batch, schedule, threads and other settings that determine the speed.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

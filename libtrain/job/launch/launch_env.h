@@ -1,5 +1,5 @@
 #pragma once
-// How this process was launched: environment variables of torchrun, Open MPI or Slurm, or none.
+// How this process was launched: by Titan's launcher, by torchrun (or a script that sets its variables), or by hand.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,7 +15,7 @@ struct LaunchEnv {
   std::string master_addr = "127.0.0.1";
   int master_port = 0;  ///< 0: world is 1, and no port is needed
   std::uint32_t restart_count = 0;
-  std::string run_id;           ///< prefix for store keys; unique per job and restart if the launcher gives one
+  std::string run_id;           ///< prefix for store keys, with restart_count; unique per job if the launcher gives one
   std::string source = "none";  ///< "titan", "torchrun", "none"
   int threads = 0;              ///< per rank, chosen by Titan's launcher for all its ranks; 0: each rank chooses itself
   int master_fd = -1;           ///< rank 0 of Titan's launcher: the inherited listening socket of master_port

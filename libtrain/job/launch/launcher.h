@@ -35,7 +35,7 @@ struct LaunchEvents {
 
 /// Runs `nproc` ranks of `program` on this host and returns the exit code of the job when all have ended: the code that
 /// all ranks agreed on; else the code of the first rank that failed by itself, if it is a documented exit code; 3 for a
-/// dead rank; 130 or 143 if a stop signal killed the ranks before they could save.
+/// dead rank; 130 or 143 if a stop signal killed the ranks before they could save; 130 after a second SIGINT.
 ///
 /// The calling process should have one thread: the ranks die with the thread that started them. Afterwards the process
 /// ignores SIGTERM, SIGHUP, SIGUSR1 and SIGINT, since it only has to end with this code.

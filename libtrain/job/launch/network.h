@@ -26,8 +26,8 @@ struct NetworkView {
 
 /// The addresses on which this rank meets its peers: one for each interface named in `wanted` (GLOO_SOCKET_IFNAME; may
 /// be empty). If `wanted` is empty, one: loopback if all ranks are on this host; else the interface that leads to
-/// MASTER_ADDR, never loopback. \error kInvalid: an interface in `wanted` does not exist, or is loopback although ranks
-/// are on several hosts; kFailed: it is not certain which address peers can reach
+/// MASTER_ADDR, or if that is loopback, another one. \error kInvalid: an interface in `wanted` does not exist, or is
+/// loopback although ranks are on several hosts; kFailed: it is not certain which address peers can reach
 ckpt::Result<std::vector<std::string>> choose_addresses(const NetworkView& view, const LaunchEnv& env,
                                                         const std::string& wanted);
 

@@ -1,6 +1,6 @@
 #pragma once
 // Writes a run's records (metrics lines, TensorBoard points, logs) in a background thread. If the store refuses or
-// hangs, only a caller of sync() waits for it.
+// hangs, only sync() and the destructor wait for it, for a limited time.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

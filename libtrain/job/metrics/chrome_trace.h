@@ -16,7 +16,7 @@ struct TraceSpan {
 /// One JSON document with a line per span; each rank is shown as a process. `title` is shown with the ranks.
 std::string chrome_trace(const std::vector<TraceSpan>& spans, const std::string& title);
 
-/// The lines of chrome_trace() for `spans`: one with the name of each rank, one per span, each with a comma at its end.
+/// The lines of chrome_trace() for `spans`: one per rank with its name, one per span, each with a comma at its end.
 /// In a run, each rank makes its own lines.
 std::string chrome_rows(const std::vector<TraceSpan>& spans, const std::string& title);
 /// The document made of the concatenated chrome_rows() of all ranks.

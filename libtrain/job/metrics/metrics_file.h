@@ -30,7 +30,7 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
   /// - Events after the cut whose step is at most `step` are also appended to this file again: for example, the event
   ///   that ends a save, if it was written after lines of later steps.
   /// - A last line without a newline is dropped.
-  /// \error kFailed (I/O)
+  /// \error kFailed, kMediaError (I/O)
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
   /// From now on the thread of `background` writes lines and reports errors; a shared_ptr must own this object. If its

@@ -32,7 +32,7 @@ struct ReplaySegment {
   std::uint64_t from = 0, to = 0;
   std::string checkpoint;  ///< at `from`
   std::uint32_t nproc = 1;
-  ckpt::Settings config;           ///< all keys except the run folder, which the caller adds
+  ckpt::Settings config;           ///< the configuration of the replay; the caller adds the run folder
   std::vector<std::string> allow;  ///< keys that the start after `from` was allowed to change
 };
 

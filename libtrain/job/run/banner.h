@@ -25,8 +25,7 @@ struct BannerFacts {
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
 std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts);
 
-/// "gradients: 2 groups of 4 data-parallel ranks ..." and "exchange: in 10 parts ..."; empty if a stage's ranks
-/// exchange gradients in one all-to-all.
+/// "gradients: 2 groups of 4 data-parallel ranks ...", "exchange: in 10 parts ...", both, or neither.
 std::vector<std::string> exchange_lines(const recipe::RunPlan& plan);
 
 /// "exchange: the busiest rank sends 990 messages a step ..."; empty if each rank of a stage swaps with log2 of the

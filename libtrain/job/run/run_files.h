@@ -1,5 +1,5 @@
 #pragma once
-// Files that rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, the TensorBoard file,
+// Files that rank 0 writes in a run folder: the lock with its heartbeat, metrics.jsonl, the TensorBoard file,
 // config.toml.
 #include <atomic>
 #include <chrono>

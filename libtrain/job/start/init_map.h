@@ -24,9 +24,10 @@ struct WeightMatch {
   std::vector<std::string> left_out;  ///< weights of another format that a rule skips; the source does not list them
 };
 
-/// Matches all weights and parameters. `head_dim`: the model's. \error kIncompatible (lists all of them): a weight or a
-/// parameter that no rule covers, two weights for one parameter, another shape, an integer type, a query or key
-/// projection whose name leaves the order of rows open, while the rules do not give `rows`
+/// Matches all weights and parameters. `head_dim`: the model's. \error kIncompatible, with up to 20 of the problems: a
+/// weight or a parameter without a counterpart that no rule skips or creates, two weights for one parameter, another
+/// shape, an integer type, a rule that matches nothing, a query or key projection whose name leaves the order of rows
+/// open, while the rules do not give `rows`
 ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
                                         const std::vector<ckpt::ParameterMeta>& parameters,
                                         const recipe::NameRules& rules, std::uint64_t head_dim = 0);

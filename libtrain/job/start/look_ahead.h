@@ -17,7 +17,9 @@ namespace titan::train {
 using ckpt::Status;
 
 struct Outlook {
-  Status refused;  ///< kFailed (missing permissions, too little space), kLocked, kInvalid (ids outside the vocabulary)
+  /// kFailed (missing permissions, too little space), kLocked, kInvalid (ids outside the vocabulary), kIncompatible
+  /// (Dataset::continue_from()).
+  Status refused;
   std::vector<std::string> warnings;
   TokenScan scan;
 };

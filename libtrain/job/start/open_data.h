@@ -7,8 +7,9 @@ namespace titan::train {
 struct Start;
 struct StartInputs;
 
-/// Opens the dataset at its beginning. A complete run may have none; the checkpoint's position is then used. \error as
-/// Dataset::open, find_text_cache and make_text_cache
+/// Opens the dataset at its beginning. Start::dataset says when there is none. If a complete run has none, the
+/// checkpoint's position is used. \error as Dataset::open, find_text_cache and make_text_cache; kFailed: this host does
+/// not see the tokens that rank 0 has made
 ckpt::Status open_data(const StartInputs& inputs, Start& start);
 
 /// If the sets of a mixture end before the run does, makes the run stop after the last step that has all samples.

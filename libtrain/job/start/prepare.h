@@ -59,7 +59,7 @@ struct Start {
   ckpt::LrSchedule lr;                                ///< applies from decision.step + 1 on
   ckpt::DataPosition data;                            ///< data position of the first step
   ckpt::Settings accepted;                            ///< the accepted settings for the run's checkpoints from now on
-  std::shared_ptr<Dataset> dataset;   ///< null if a complete run does not need it, or if texts are not tokenized yet
+  std::shared_ptr<Dataset> dataset;   ///< null: complete runs may need none; texts are not tokenized yet; or no_data
   std::vector<TextCache> texts;       ///< for training and for a validation with its own path; empty: no tokenizer.json
   Status no_data;                     ///< not ok: the data are not on this host (StartInputs::allow_missing_data)
   std::string processor;              ///< determines the GEMM library of a new run (gemm.h)

@@ -14,7 +14,8 @@ struct StartPreview : Start {
 };
 
 /// Prepares a start in one process, only reading. `prove_complete`: also reads the whole last step of a complete run
-/// (read_whole()), since no resume will read it. \error as decide_start, open_start, prepare_start
+/// (read_whole()), since no resume will read it. \error as decide_start, open_start, prepare_start, ckpt::check_near,
+/// check_status_place
 Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool prove_complete = false);
 
 }  // namespace titan::train

@@ -15,8 +15,8 @@ class Fs;
 
 namespace titan::train {
 
-/// The step in the run folder that the next start would resume from; nullopt if there is none, or if it cannot be found
-/// out.
+/// The step of the run folder or the near folder that the next start would resume from; nullopt if there is none, or if
+/// it cannot be found out.
 std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config);
 
 /// The mixture's set that has ended, if step_to_go_on() leaves no samples for another step; empty if the run can be

@@ -1,5 +1,5 @@
 #pragma once
-// Decides where a start begins: from scratch, from a checkpoint of the run, or from another run's. Only reads folders.
+// Decides where a start begins: from scratch, from a checkpoint of the run, or from another run's. Writes nothing.
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -79,8 +79,8 @@ struct StartDecision {
 /// Decides where the start begins, excluding `damaged` steps (found corrupt while loading). \error kInvalid (`never`
 /// although checkpoints exist; an unknown word after --resume), kNotFound (the path or step does not exist; `required`
 /// and no checkpoint), kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step
-/// exists where the run will save one), kCorrupt (steps exist, none is valid), kMediaError (a step that must be checked
-/// cannot be read).
+/// exists where the run will save one; a component is missing; a newer format), kCorrupt (steps exist, none is valid),
+/// kMediaError (a step that must be checked cannot be read), kFailed (a folder cannot be listed).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request,
                                          const std::set<std::uint64_t>& damaged);
 

@@ -32,8 +32,8 @@ FolderView view_folder(ckpt::Fs& fs, int rank, const std::string& checkpoint_dir
 /// is the same, but leads to other folders
 ckpt::Status judge_folders(const std::string& path_of_root, const std::vector<FolderView>& views);
 
-/// Collective; all ranks return the same. Only rank 0's `mark` is used. It costs a small read per rank, a broadcast and
-/// a sum.
+/// Collective; all ranks return the same. Only rank 0's `mark` is used. If all ranks see the folder, it costs a small
+/// read per rank, a broadcast and a sum.
 ckpt::Status check_shared_folder(Control& all, ckpt::Fs& fs, const std::string& checkpoint_dir, const std::string& mark,
                                  const ckpt::LockWait& wait);
 

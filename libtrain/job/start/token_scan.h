@@ -24,8 +24,7 @@ struct TokenScan {
 inline constexpr std::uint64_t kScannedTokens = std::uint64_t{16} << 20;
 
 /// Reads the samples of steps first..last of `global_batch` samples each, at most `most` tokens of training data and as
-/// many of validation data. `seed_known`: `data` has the run's seed. Text read as bytes is not scanned, since bytes
-/// always fit.
+/// many of validation data. `seed_known`: `data` has the run's seed. Texts are not scanned, since their ids always fit.
 TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::uint64_t global_batch,
                       std::uint64_t first, std::uint64_t last, bool seed_known, std::uint64_t most = kScannedTokens);
 
