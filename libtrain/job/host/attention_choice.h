@@ -1,5 +1,5 @@
 #pragma once
-// Chooses the attention kernel on a GPU. It is fixed for a run, since it determines bits. Pure.
+// Chooses the attention kernel on a GPU, from the settings alone, since it determines bits. Pure.
 #include <string>
 
 #include "ckpt/base/result.h"

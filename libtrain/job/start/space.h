@@ -21,7 +21,7 @@ using ckpt::Status;
 
 struct SpaceNeed {
   SaveForecast saves;
-  std::uint64_t steps_there = 0;  ///< checkpoints that retention counts
+  std::uint64_t steps_there = 0;  ///< count_kept_steps()
   bool compressed = false;        ///< checkpoints are compressed, so their size is not known
 };
 
@@ -33,7 +33,7 @@ struct SpaceVerdict {
 /// Pure. `folder`: the checkpoint folder.
 SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::string& folder);
 
-/// The number of steps in the run folder that retention counts.
+/// The number of steps in the run folder, without step 0, links and pinned steps.
 std::uint64_t count_kept_steps(ckpt::Fs& fs, const recipe::Config& config);
 
 /// Judges a run that continues after `start_step`. Leftovers of dead saves count as free space, since a start removes
