@@ -58,7 +58,7 @@ auto word_of(std::vector<std::pair<std::string_view, Value>> words) {
 ckpt::Result<ColorChoice> color_choice(const Command& command);
 /// The value of --top, a number or "all"; `otherwise` if it is not given. \error kInvalid
 ckpt::Result<std::size_t> top_count(const Command& command, std::size_t otherwise);
-/// The value of --threads; 0 (one per core) if it is not given. \error kInvalid
+/// The value of --threads; 0 if it is not given: the verb then chooses the number. \error kInvalid
 ckpt::Result<unsigned> thread_count(const Command& command);
 
 }  // namespace titan::cli

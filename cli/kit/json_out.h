@@ -45,8 +45,8 @@ class JsonOut {
   /// A path as text. If it is not UTF-8, a second member "<key>_b64" has its exact bytes.
   void path(std::string_view key, std::string_view value);
 
-  /// Writes a member in the JSON type of `value`: string, number, boolean or a list of those. An empty optional becomes
-  /// null.
+  /// Writes a member in the JSON type of `value`: string, number, boolean, or a list as by list(). An empty optional
+  /// becomes null.
   template <typename Value>
   void member(std::string_view key, const Value& value) {
     if constexpr (std::is_same_v<Value, bool>)

@@ -7,7 +7,7 @@
 namespace titan::cli {
 
 /// "label   512.0 MiB of 1.0 GiB   50%   256.0 MiB/s  2s left". `done` and `total` in bytes; `total` 0: not known. A
-/// line of `width` columns or more is shortened: First the label is cut at its beginning until 16 columns are left,
+/// line of `width` columns or more is shortened: first the label is cut at its beginning until 16 columns are left,
 /// then the line at its end. Pure.
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
                           std::size_t width);

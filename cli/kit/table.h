@@ -14,7 +14,7 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
-  bool spare = false;  ///< left out on a terminal if every row then fits on one line; always shown in a pipe
+  bool spare = false;  ///< left out if the table is too wide for the terminal, and fits without such columns
 };
 
 /// Text of a cell, already escaped (text.h).

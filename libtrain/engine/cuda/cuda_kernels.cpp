@@ -105,7 +105,7 @@ at::Tensor CudaKernels::loss_sum(const at::Tensor& losses) {
 }
 
 void CudaKernels::leaf_norms(std::span<const NormLeaf> leaves, int p) {
-  trace_step_end();  // norms are the last operation of every step
+  trace_step_end();  // norms are computed once in every step
   if (leaves.empty()) return;
   const at::NoGradGuard no_grad;
   const auto count = static_cast<std::int64_t>(leaves.size());

@@ -1,9 +1,9 @@
 #pragma once
 // Element kernels (element_kernels.cu): each fuses element-wise operations for which LibTorch launches several kernels,
 // so that data is read and written once. Each rounds where LibTorch's single operations round, so its results have the
-// same bits. The exception is RMSNorm, which adds in another order than LibTorch: a GPU therefore always uses the
-// RMSNorm kernel here. The kernel that adds x + y and normalises the sum has the bits of an addition followed by this
-// RMSNorm kernel.
+// same bits. Exceptions are RMSNorm and leaf_squares(), which add in another order than LibTorch: a GPU therefore
+// always uses the kernels here for them. The kernel that adds x + y and normalises the sum has the bits of an addition
+// followed by the RMSNorm kernel.
 #include <cstdint>
 #include <span>
 
@@ -11,9 +11,9 @@
 
 namespace titan::train {
 
-/// Tensors that are neither bf16 nor fp32, or not contiguous, use LibTorch's single operations. If the environment
-/// variable TITAN_SINGLE_OPERATIONS is set, all tensors do, to compare bits and speed; RMSNorm then still uses its
-/// kernel, but sums are not fused into it.
+/// Tensors that are neither bf16 nor fp32, or whose memory layout a kernel cannot read, use LibTorch's single
+/// operations. If the environment variable TITAN_SINGLE_OPERATIONS is set, all tensors do, to compare bits and speed;
+/// RMSNorm then still uses its kernel, but sums are not fused into it.
 class ElementKernels : public Kernels {
  public:
   Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) override;

@@ -10,7 +10,7 @@
 namespace titan::train {
 namespace {
 
-constexpr int kTraced = 3;  // the step that is traced: earlier ones load kernels and fill caches
+constexpr int kTraced = 3;  // the call that ends the trace; earlier steps load kernels and fill caches
 
 }  // namespace
 

@@ -3,8 +3,9 @@
 
 namespace titan::train {
 
-/// Call it at the end of each step, in the thread that launches its work. If TITAN_GPU_TRACE names a file, the third
-/// step after the first call is written there as a Chrome trace with every kernel. Otherwise does nothing.
+/// Call it once in each step, always after the same work, in the thread that launches the work. If TITAN_GPU_TRACE
+/// names a file, what runs between the second and the third call is written there as a Chrome trace with every kernel.
+/// Otherwise does nothing.
 void trace_step_end();
 
 }  // namespace titan::train

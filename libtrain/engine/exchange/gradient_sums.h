@@ -31,8 +31,8 @@ class GradientSums {
 /// Late sums: partial sums are exchanged once per step, at its end or, part by part, during its last backward. `setup`
 /// must outlive the result.
 std::unique_ptr<GradientSums> make_late_sums(const ExchangeSetup& setup);
-/// Sums in turns: the gradients of each micro-batch are exchanged at once, so that a rank holds only the sums that it
-/// owns (ZeRO-2). `setup` must outlive the result.
+/// Sums in turns: the gradients of each micro-batch are exchanged at once, so that a rank holds only its share of the
+/// sums (ZeRO-2). `setup` must outlive the result.
 std::unique_ptr<GradientSums> make_micro_batch_sums(const ExchangeSetup& setup);
 
 }  // namespace titan::train

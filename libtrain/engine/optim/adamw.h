@@ -26,7 +26,7 @@ class ShardedAdamW {
   /// The weights and optimizer state of one piece.
   struct State {
     ckpt::OwnedPiece piece;
-    at::Tensor param;  ///< fp32, 1-D; until own_masters() a view into the stage parameter's master, if there is one
+    at::Tensor param;                ///< fp32, 1-D; a view into the stage parameter's master as long as there is one
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D
     at::Tensor ema;                  ///< fp32, 1-D; undefined without an EMA
     recipe::UpdateSettings settings;
@@ -55,8 +55,8 @@ class ShardedAdamW {
   /// Draws the weights that this rank owns, with the same values as Stage::init_weights().
   void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
   /// Copies this rank's pieces of the stages' fp32 masters to tensors of their own on the device, and frees the
-  /// masters. Only for parameters with bf16 compute copies. Afterwards the rank has weights that other ranks own only
-  /// in bf16.
+  /// masters. Only for parameters with bf16 compute copies: afterwards their pieces that other ranks own are here in
+  /// bf16 only.
   void own_masters(const RankStages& stages);
   const std::vector<State>& states() const { return states_; }
 

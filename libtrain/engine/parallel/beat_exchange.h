@@ -1,8 +1,8 @@
 #pragma once
 // Exchanges heartbeats through a c10d store, at a cost per rank that does not grow with the number of ranks. A beat is
 // a value that a rank stores again and again, each time another one. Each rank reads the beats of the next 8 ranks in a
-// ring, and one key "news", which lists ranks that are quiet, beat again or leave. The beats of ranks in the news are
-// not read.
+// ring, and one key with the "news": a list of ranks that are quiet, beat again or leave. The beats of ranks in the
+// news are not read.
 #include <cstddef>
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@ namespace titan::train {
 /// A function object that a Heartbeat calls for each beat.
 class BeatExchange {
  public:
-  static constexpr int kNeighbours = 8;  ///< number of ranks that a rank watches: all ranks of a dead host of 8 GPUs
+  static constexpr int kNeighbours = 8;  ///< number of ranks that a rank watches: as many as a host with 8 GPUs has
   static constexpr int kQuietBeats = 3;  ///< number of equal reads of a beat after which a rank is reported as quiet
   static constexpr std::size_t kSpareNews = 1024;  ///< rank 0 shortens the news if it has this many superfluous bytes
 

@@ -23,9 +23,9 @@ struct World {
   std::unique_ptr<Control> all;  ///< all ranks; the timeout is that of training
   std::unique_ptr<Fabric> dp;    ///< the ranks of this stage, by dp_rank
   std::unique_ptr<Fabric> pp;    ///< the ranks with this dp_rank, by stage
-  std::unique_ptr<Fabric> node;  ///< the ranks of `dp` in this rank's domain on its node; null if not requested
+  std::unique_ptr<Fabric> node;  ///< the ranks of `dp` in this rank's domain on its node; null without domains
   std::unique_ptr<Fabric>
-      between_nodes;              ///< the ranks of `dp` at the same position in their domains; null if not requested
+      between_nodes;              ///< the ranks of `dp` at the same position in their domains; null without domains
   std::unique_ptr<Control> io;    ///< all ranks, over the connections of `all`; the timeout is that of checkpoint I/O
   std::unique_ptr<Control> save;  ///< all ranks, used only by background savers; null if saves are synchronous
   std::uint32_t node_ranks = 0;   ///< greatest common divisor of the nodes' numbers of ranks; the same on all ranks

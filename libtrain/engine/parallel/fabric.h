@@ -2,9 +2,9 @@
 // A fabric: a group of ranks that exchange tensors on the device. It only copies; sums are computed by Titan, in an
 // order of its own.
 //
-// All ranks of a group call the same operations in the same order, except send and recv. One thread at a time uses a
-// group. Tensors are contiguous and on the device. Any operation may throw CommError; the group cannot be used
-// afterwards.
+// All ranks of a group call the same operations in the same order, except send, recv and swap, which concern two ranks.
+// One thread at a time uses a group. Tensors are contiguous and on the device. Any operation may throw CommError; the
+// group cannot be used afterwards.
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -19,7 +19,7 @@ struct ConnectOptions {
   std::chrono::milliseconds train_timeout{100'000};
   std::chrono::milliseconds io_timeout{1'800'000};
   bool background_saves = false;  ///< whether to create World::save
-  bool node_groups = false;       ///< whether to create World::node and World::between_nodes
+  bool node_groups = false;       ///< whether to create World::node and World::between_nodes, if there are domains
   std::function<void(Control& all)>
       met;  ///< called once all ranks can communicate, before fabrics connect; an exception ends connect()
   std::function<void(const std::string&)> say;  ///< called after 10 s with what the start waits for; may be empty

@@ -17,8 +17,8 @@ class RollCall {
   static void arrive(c10d::Store& store, int rank, int world);
   /// Returns when all ranks have arrived. Throws after `timeout`, and if the store is lost.
   void wait(std::chrono::milliseconds timeout);
-  /// The ranks that have not arrived, as last looked up by any rank; with `exact`, looked up now. Throws if the store
-  /// is lost.
+  /// The ranks that have not arrived, as last looked up by any rank; with `exact`, as of now. Throws if the store is
+  /// lost.
   std::vector<int> missing(bool exact);
 
  private:

@@ -26,8 +26,8 @@ using LogitsSink = std::function<ckpt::Status(std::span<const float> row)>;
 
 /// Computes the loss of `source`, a model of dimensions `dims`, on `rows`. Computes in fp32 with `threads` threads;
 /// weights of other types are converted. `rules` map the names of the weights to Titan's. `sink` may be empty. \error
-/// kIncompatible (weights that are not those of `dims`), kInvalid (a token id outside the vocabulary), kCorrupt,
-/// kFailed, the errors of `sink`
+/// kIncompatible (weights that are not those of `dims`), kInvalid (a token id outside the vocabulary; `rules` that a
+/// Titan checkpoint cannot have), kCorrupt, kFailed, the errors of `sink`
 ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const TokenRows& rows, int threads, const LogitsSink& sink,
                                         const recipe::NameRules& rules);

@@ -44,8 +44,9 @@ using TokenListener = std::function<bool(std::int64_t token)>;
 using TokenGate = std::function<ckpt::CancelToken()>;
 
 /// Generates tokens with `source`, a model of dimensions `dims`. `rules` map the names of the weights to Titan's.
-/// `gate` may be empty. \error kIncompatible (weights that do not fit `dims`), kCorrupt, kFailed (non-finite logits),
-/// kInterrupted, kTerminated. Tokens that the listener got before an error are valid
+/// `gate` may be empty. \error kIncompatible (weights that do not fit `dims`), kInvalid (`rules` that a Titan
+/// checkpoint cannot have), kCorrupt, kFailed (non-finite logits), kInterrupted, kTerminated. Tokens that the listener
+/// got before an error are valid
 ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const GenerationOptions& options, const TokenListener& listener,
                                         const TokenGate& gate, const recipe::NameRules& rules);

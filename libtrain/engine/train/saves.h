@@ -38,8 +38,8 @@ class Saves {
   void begin();
 
   /// Saves `step` and returns when the save is complete. Finishes a background save first. `last_chance`: the run ends
-  /// after this save, so a failed save is tried again for about 15 s. Collective. \error StatusError, the same on all
-  /// ranks
+  /// after this save; if the storage refuses it and checkpoint.on_save_error is "continue", it is tried again for about
+  /// 15 s. Collective. \error StatusError, the same on all ranks
   void now(std::uint64_t step, bool last_chance);
   /// Saves `step`, the last one of the run, unless it is already saved, and returns when it is durable. If a background
   /// save of an older step fails meanwhile, that is no error. Collective. \error as now()

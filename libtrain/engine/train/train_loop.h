@@ -43,7 +43,7 @@ class TrainLoop {
     std::optional<ActionTrace> trace = std::nullopt;  ///< set if this step is traced
     ckpt::SampleRange samples = {};
     std::vector<OwnedGradient> grads = {};  ///< the gradients that this rank owns, summed over all samples
-    std::uint64_t trained = 0;              ///< number of tokens of all ranks that have a loss
+    std::uint64_t trained = 0;              ///< number of tokens with a loss, over all ranks
     double loss = 0, norm = 0;              ///< mean loss of these tokens; norm of the global gradient
   };
 
@@ -64,7 +64,8 @@ class TrainLoop {
   };
   /// As batch(), without the copy to the device.
   HostBatch read_batch(std::uint32_t index, std::uint64_t position);
-  /// The number of tokens of the next step, of all ranks, that have a loss. Collective if some may have none.
+  /// The number of tokens with a loss in the next step, over all ranks; at least 1. Collective if some tokens may have
+  /// no loss.
   std::uint64_t trained_tokens();
   /// Records `phase` and the present step for the message that a stop signal causes.
   void note(StopPhase phase) const { note_progress(phase, run_.progress.step, saves_.newest()); }

@@ -31,7 +31,7 @@ struct TrainOptions {
 /// How the run ended on this rank.
 struct TrainOutcome {
   ckpt::Status status;     ///< what went wrong
-  int exit_code = 0;       ///< 0: done; 75: saved and stopped early; else the status's exit code
+  int exit_code = 0;       ///< 0: done; 75: saved and stopped early; 130, 143: stopped unsaved; else that of `status`
   bool report = true;      ///< this rank should print the status (otherwise another rank does)
   bool at_stop = false;    ///< the run was already at debug.stop_at_step, so no step was trained
   bool lost_rank = false;  ///< the status is a failed communication: a rank has died, or a transfer does not end

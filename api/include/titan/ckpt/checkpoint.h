@@ -39,7 +39,7 @@ struct Verification {
 class Checkpoint {
  public:
   /// Opens the checkpoint `name`: a folder, "RUN@<step>" or "RUN@latest". RUN is a run folder, or any folder of steps.
-  /// \error kNotFound, kCorrupt, kIncompatible, kFailed
+  /// \error kNotFound, kCorrupt, kIncompatible, kUnreadable, kFailed
   static Result<Checkpoint> open(const std::string& name) noexcept;
 
   const std::string& path() const;                 ///< the folder
@@ -68,8 +68,9 @@ class Checkpoint {
   /// \error kNotFound, kCorrupt, kUnreadable, kFailed
   Result<std::string> json(const std::string& component) const noexcept;
 
-  /// Reads every byte of every file and reports all damage; damage is not an error. `threads` = 0: one per core, at
-  /// least 4 and at most 16. \error kNotFound (the checkpoint no longer exists), kFailed
+  /// Reads every byte of the manifest and of the files that it lists, and reports all damage; damage is not an error.
+  /// `threads` = 0: one per core, at least 4 and at most 16. \error kNotFound (the checkpoint no longer exists),
+  /// kFailed
   Result<Verification> verify(unsigned threads = 0) const noexcept;
 
  private:

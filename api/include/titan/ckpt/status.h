@@ -11,7 +11,7 @@ namespace titan {
 enum class Code {
   kOk,
   kInvalid,       ///< an invalid argument
-  kNotFound,      ///< the checkpoint, tensor or file does not exist
+  kNotFound,      ///< the checkpoint, tensor, component or file does not exist
   kLocked,        ///< a running job or tool holds the folder's lock
   kCorrupt,       ///< bytes do not match their digests
   kIncompatible,  ///< the checkpoint's format is newer than this library

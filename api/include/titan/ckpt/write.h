@@ -31,10 +31,11 @@ struct Written {
 /// The path of a step's folder: "<run>/step-00000010". `titan-ckpt ls RUN` and "RUN@latest" find steps under this name.
 std::string step_folder(const std::string& run, std::uint64_t step);
 
-/// Writes a checkpoint into the new folder `path`. The folder appears complete and durable, or not at all. The parent
-/// of `path` is created if it is missing, but no folder above it. `tensors` has the parameters in model order. A slot
-/// has the shape of its parameter, which must be in `tensors` too. Uses the calling thread and two more. \error
-/// kInvalid (`path` exists; tensors that do not fit together), kLocked (another writer), kFailed (disk full)
+/// Writes a checkpoint into the new folder `path`. The folder appears complete or not at all, and is durable when the
+/// call returns ok. The parent of `path` is created if it is missing, but no folder above it. `tensors` has the
+/// parameters in model order. A slot has the shape of its parameter, which must be in `tensors` too. Uses the calling
+/// thread and two more. \error kInvalid (`path` exists; tensors that do not fit together), kLocked (another writer),
+/// kFailed (disk full)
 Result<Written> write_checkpoint(const std::string& path, const State& state,
                                  std::span<const TensorData> tensors) noexcept;
 

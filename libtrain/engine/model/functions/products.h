@@ -1,6 +1,6 @@
 #pragma once
-// The three matrix products of a linear layer. All code that computes such a product calls these functions, so that the
-// same library call gives the same bits.
+// The three matrix products of a linear layer. All code that computes such a product for training calls these
+// functions, so that the same library call gives the same bits.
 #include <ATen/core/Tensor.h>
 
 #include "recipe/plan/cpu_gemm.h"

@@ -1,5 +1,5 @@
 #pragma once
-// RMSNorm that saves its input and one number per token for the backward.
+// RMSNorm that saves its input and one number per row for the backward.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {
