@@ -8,7 +8,7 @@
 
 namespace titan::cli {
 
-/// The LR schedule of a checkpoint as a plot of `width` columns, and in numbers.
+/// The LR schedule of a checkpoint as a plot of `width` columns (at most 100), and in numbers.
 std::string lr_show_text(const ckpt::LrShowReport& report, const TextStyle& style, std::size_t width);
 
 /// What `lr set` would change: a plot of `width` columns with the old and the new schedule, numbers, and the lines of a

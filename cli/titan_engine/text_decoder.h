@@ -22,6 +22,7 @@ class TextDecoder {
   /// Sets the ids that precede the first push(), since tokenizers decode the first token of a text differently.
   void follow(const std::vector<std::int64_t>& ids);
   /// Returns the text that is complete with `token`: empty if the token is special or ends within a UTF-8 character.
+  /// Without a tokenizer, returns the byte at once.
   std::string push(std::int64_t token);
   /// Call it after the last token. Returns the text that is still buffered, such as bytes of an incomplete character.
   std::string finish();

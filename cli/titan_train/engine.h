@@ -1,8 +1,8 @@
 #pragma once
 // titan-train-engine is the program that computes with tensors. titan-train executes it (exec) only where tensors are
-// needed, since loading LibTorch takes 0.2 s: not for its launcher, for `plan`, or for a wrong flag. Both programs are
-// built from cli/titan_train. They differ in these functions: titan-train's are in cli/titan_train/front and execute
-// the engine, the engine's are in cli/titan_engine and do the work.
+// needed, since loading LibTorch takes 0.2 s: not for its launcher, a wrong flag, or `plan` without --measure. Both
+// programs are built from cli/titan_train. They differ in these functions: titan-train's are in cli/titan_train/front
+// and execute the engine, the engine's are in cli/titan_engine and do the work.
 #include <string>
 
 #include "cli/kit/verb.h"
