@@ -33,7 +33,7 @@ struct User {
   std::string name = {};
 };
 
-/// One sentence: which right is missing and what to do. Empty for kNone. Pure.
+/// A hint: what blocks the call, and what to do. Empty for kNone. Pure.
 std::string obstacle_text(const Obstacle& obstacle, const User& user);
 
 /// Finds why `call` ("mkdir", "open", "rename to X") on `path` failed with the errno `error`: EACCES, ELOOP, ENOENT,

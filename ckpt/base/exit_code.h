@@ -7,16 +7,16 @@ namespace titan::ckpt {
 /// The documented exit codes. exit_code() gives the one for each kind of failure (Code in status.h).
 enum ExitCode : int {
   kExitDone = 0,
-  kExitDifferent = 1,  ///< the command compared or verified, and found a difference or damage
+  kExitDifferent = 1,  ///< a difference, damage, a signature that does not fit, or a repair that is not possible
   kExitUsage = 2,
   kExitFailed = 3,
   kExitNotFound = 10,
   kExitLocked = 11,
   kExitCorrupt = 12,
   kExitIncompatible = 13,
-  kExitSaved = 75,         ///< stopped early after a save: start the run again to continue
+  kExitSaved = 75,         ///< stopped after a save or before the first step: start the run again to continue
   kExitInterrupted = 130,  ///< stopped by SIGINT, without a save
-  kExitTerminated = 143,   ///< stopped by SIGTERM, without a save
+  kExitTerminated = 143,   ///< stopped by SIGTERM, SIGHUP or SIGUSR1, without a save
 };
 /// True for the codes of ExitCode.
 bool is_exit_code(int code);

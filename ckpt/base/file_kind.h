@@ -45,16 +45,17 @@ enum class FileKind {
   kUtf16,
 };
 
-/// One way to recognise a kind: by bytes at an offset, or by the end of the name.
+/// How to recognise a kind: by bytes at an offset, by the end of the name, or both. file_kind() recognises some kinds
+/// in other ways, for example safetensors.
 struct FileSignature {
   FileKind kind;
-  const char* what;              ///< the kind's name with its article: "a zip archive"
-  std::string_view magic;        ///< bytes expected at offset `at`; empty: recognised by the name alone
+  const char* what;              ///< the kind in messages: "a zip archive"
+  std::string_view magic;        ///< bytes expected at offset `at`; empty: none
   std::size_t at = 0;            ///< offset from the beginning of the file
-  std::string_view extension{};  ///< in lower case; empty: recognised by the bytes alone
+  std::string_view extension{};  ///< in lower case; empty: none
 };
 
-/// All signatures, in order of precedence: the first match counts.
+/// All signatures. The first one that matches counts.
 std::span<const FileSignature> file_signatures();
 
 /// The number of bytes at the start of a file that suffice for every signature.

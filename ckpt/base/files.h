@@ -14,7 +14,7 @@ namespace titan::ckpt {
 class File;
 class Fs;
 
-/// Reads a whole file. \error kCorrupt when it is larger than `limit` bytes.
+/// Reads a whole file. \error kCorrupt when it is larger than `limit` bytes, and the errors of Fs::open_read
 Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit);
 /// Reads the whole of `member` in `folder` (Fs::open_member). \error kCorrupt when it is larger than `limit` bytes, and
 /// the errors of open_member
@@ -30,7 +30,7 @@ Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> 
 /// Creates `path` and every missing parent, and syncs each folder in which a name was created.
 Status make_dirs(Fs& fs, const std::string& path);
 /// Removes `path` with everything below it; ok if `path` does not exist. Checks `cancel` before each removal, and
-/// removes nothing more after a stop. \error kFailed, kInterrupted, kTerminated
+/// removes nothing more after a stop. \error kFailed, kMediaError, kInterrupted, kTerminated
 Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel = {});
 /// Creates the folder `path`, whose name no other process may use. An existing empty folder counts as created.
 /// \error as Fs::make_dir

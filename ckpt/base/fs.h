@@ -1,8 +1,9 @@
 #pragma once
-// Fs: the file system interface, used for all file I/O. Tests replace it with one in memory or one that fails. Comments
-// call the file system and its server, if it has one, the store.
+// Fs: the file system interface, used for all I/O on checkpoints. Tests replace it with one in memory or one that
+// fails. Comments call the file system and its server, if it has one, the store.
 //
-// Paths are plain strings with '/' separators. Every error names the path and the call. Implementations are
+// Paths are plain strings with '/' separators. Errors name the path; those of system calls also name the call. Besides
+// the errors that its comment lists, a call may return kFailed, and a call that reads kMediaError. Implementations are
 // thread-safe; several threads may use one File through pread and pwrite.
 #include <cstddef>
 #include <cstdint>
@@ -87,15 +88,15 @@ class Fs {
   /// Creates `path` for reading and writing (O_EXCL, O_NOFOLLOW). \error kFailed when it exists.
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
   /// As create(), for a large file that is written once. If the store supports it, whole blocks of kScanAlignment bytes
-  /// (aligned_buffer.h) bypass the page cache: this is faster, and other files stay cached. The file offset and the
-  /// memory address of a write must then be multiples of kScanAlignment; all other bytes go through the cache.
-  /// truncate() reserves the space at once, so a lack of space is an error before the first write.
+  /// (aligned_buffer.h) bypass the page cache, where the file offset and the memory address of the write are multiples
+  /// of kScanAlignment: this is faster, and other files stay cached. All other bytes go through the cache. truncate()
+  /// reserves the space at once if the store can, so a lack of space is an error before the first write.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
   /// Opens a file that another process of this host made with create_large() and truncate(), to write a part of it.
   /// Writes bypass the page cache under the conditions of create_large(). Only the process that created the file calls
-  /// truncate(). \error kNotFound, kUnsupported
+  /// truncate(). \error kNotFound, kUnsupported (this file system does not offer the call)
   virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
-  /// True if the store refused to bypass the page cache for any file of create_large() so far.
+  /// True if the store has refused to bypass the page cache for a file of create_large() or open_large().
   virtual bool refused_uncached() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
@@ -104,21 +105,21 @@ class Fs {
   virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
   /// Opens the regular file `member` ("model/x") below `folder` for reading. `folder` itself may be a symbolic link; no
   /// part of `member` may be one, so nothing outside `folder` can be reached. \error kNotFound, kCorrupt (a link in
-  /// `member`), kMediaError, kFailed
+  /// `member`)
   virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
                                                     Access access = Access::kCached);
   /// stat() of `member` in `folder`. A symbolic link is kCorrupt as in open_member(), also if it is `member` itself.
   virtual Result<FileInfo> stat_member(const std::string& folder, const std::string& member);
   /// Opens a regular file for reading and writing, and creates it if it is missing. A symbolic link is followed: users
-  /// may link such a file, for example a run's metrics, to another place. \error kFailed, kUnsupported (this file
-  /// system does not offer the call)
+  /// may link such a file, for example a run's metrics, to another place. \error kUnsupported (this file system does
+  /// not offer the call)
   virtual Result<std::unique_ptr<File>> open_update(const std::string& path);
   virtual Status make_dir(const std::string& path) = 0;  ///< the parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
   virtual Status remove_dir(const std::string& path) = 0;  ///< the folder must be empty
   /// Renames a file over another (atomic replace).
   virtual Status rename(const std::string& from, const std::string& to) = 0;
-  /// Renames without ever replacing `to`. \error kFailed with "exists" in the message when `to` exists.
+  /// Renames without replacing `to`. \error kFailed with "exists" in the message when `to` exists.
   virtual Status rename_noreplace(const std::string& from, const std::string& to) = 0;
   /// Makes the names in `path` (creations, renames, removals) durable: fsync of the directory.
   virtual Status sync_dir(const std::string& path) = 0;
@@ -128,22 +129,24 @@ class Fs {
   /// Free bytes of the file system that holds `path`.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
   /// Whether this process may write the file `path`, or create names in the folder `path`, as far as the store can tell
-  /// without a write. The default implementation returns ok. \error kFailed with the errno that a write would get
+  /// without a write. The default implementation returns ok. \error kNotFound, kFailed with the errno that a write
+  /// would get
   virtual Status may_write(const std::string& path);
   /// Takes the lock on `path` (created when missing) without waiting.
-  /// \error kLocked when another live process holds the lock; Status::causes has the present content of the file
+  /// \error kLocked when the lock is held already, also by this process; Status::causes has the content of the file
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
   // Some stores lack the calls below. kUnsupported (another device, not permitted, too many links, no such call) means
   // that nothing was changed, and that the caller must do without the call. By default all of these calls but real_path
   // return kUnsupported.
 
-  /// Creates the hard link `to` to the file `from`. `to` must not exist. \error kUnsupported, kNotFound, kFailed
+  /// Creates the hard link `to` to the file `from`. `to` must not exist. \error kUnsupported, kNotFound
   virtual Status link(const std::string& from, const std::string& to);
-  /// Creates `to` as a read-only file that shares the blocks of `from` (copy-on-write). Its data is durable on return;
-  /// its folder is not synced. \error kUnsupported, kNotFound, kFailed; after an error `to` does not exist
+  /// Creates `to` as a read-only file that shares the blocks of `from` (copy-on-write). `to` must not exist; after an
+  /// error the call leaves no new file. The data of `to` is durable on return; its folder is not synced.
+  /// \error kUnsupported, kNotFound
   virtual Status reflink(const std::string& from, const std::string& to);
-  /// Exchanges two existing names atomically. \error kUnsupported, kNotFound, kFailed
+  /// Exchanges two existing names atomically. \error kUnsupported, kNotFound
   virtual Status exchange(const std::string& a, const std::string& b);
   /// The canonical absolute form of an existing path: symbolic links followed, no "." or "..". The default
   /// implementation only normalises the text of the path. \error kNotFound

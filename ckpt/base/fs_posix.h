@@ -1,5 +1,5 @@
 #pragma once
-// PosixFs: the file system of this machine. Only ckpt/base makes system calls on files.
+// PosixFs: the file system of this machine. Within ckpt, only ckpt/base makes system calls on files of a store.
 #include <memory>
 
 namespace titan::ckpt {

@@ -7,11 +7,11 @@
 
 namespace titan::ckpt {
 
-/// Damerau-Levenshtein distance in bytes: insertions, deletions, substitutions and swaps of adjacent bytes from `a` to
-/// `b`.
+/// The distance in bytes (optimal string alignment): insertions, deletions, substitutions and swaps of adjacent bytes
+/// from `a` to `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidates within two edits of `word` (one edit if both are shorter than four bytes), and those of which `word`
+/// The candidates within two edits of `word` (fewer if both are shorter than four bytes), and those of which `word`
 /// is a prefix or that are a prefix of `word` (three bytes or more). Nearest first, ties in the given order, at most
 /// `limit`.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,

@@ -5,9 +5,9 @@
 
 namespace titan::ckpt {
 
-/// Quotes and escapes `text` as a TOML basic string; the result has no control characters.
+/// Quotes and escapes `text` as a TOML basic string; the result has no ASCII control characters.
 std::string toml_string(std::string_view text);
-/// The shortest TOML float that parses to the same double: "300.0", "0.0008", "1e-08".
+/// A TOML float that parses to the same double, without needless digits: "300.0", "0.0008", "1e-08".
 std::string toml_float(double value);
 
 }  // namespace titan::ckpt

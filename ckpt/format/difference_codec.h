@@ -35,7 +35,7 @@ class DifferenceDecoder {
   ~DifferenceDecoder();
   DifferenceDecoder(DifferenceDecoder&&) noexcept;
   /// Fills `target` from the bytes of encode() and the base given to encode(). \error kCorrupt (unknown form, sizes
-  /// that do not fit), kInvalid
+  /// that do not fit), kInvalid, kFailed (zstd)
   Status decode(std::span<const std::byte> stored, std::span<const std::byte> base, std::size_t element_size,
                 std::span<std::byte> target);
 

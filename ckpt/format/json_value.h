@@ -1,6 +1,6 @@
 #pragma once
-// A small JSON document as a value, for config.json and similar files. Keeps the order of keys and the spelling of
-// numbers, so a document that is written back differs only where it was changed. Not for large texts.
+// A small JSON document as a value, for config.json and similar files. A document that is written back keeps the order
+// of its keys and the spelling of its numbers. Not for large texts.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -25,7 +25,8 @@ class LeafEncoder {
   LeafEncoder();
   ~LeafEncoder();
   /// Encodes a leaf of `raw.size()` bytes. A leaf shorter than `chunk_bytes` is first padded with zeros, as HDF5 pads
-  /// its edge chunks. \error kFailed (zstd), kInvalid (a chunk larger than kMaxChunkBytes)
+  /// its edge chunks. \error kFailed (zstd), kInvalid (a chunk larger than kMaxChunkBytes, or a leaf that does not fit
+  /// its chunk)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
   /// Decodes the leaf that encode() returned last, and compares the digest of the result with `raw`, the digest of the
   /// leaf's `raw_bytes` bytes before encoding. This detects errors of processor or memory during encoding, which a
@@ -48,7 +49,7 @@ class LeafDecoder {
   ~LeafDecoder();
   /// Decodes a leaf into `raw`, which has exactly the leaf's size. A frame must declare and hold exactly `chunk_bytes`.
   /// \error kCorrupt (not a frame, one of another size, bytes after it, an unknown mask), kInvalid (a chunk larger than
-  /// kMaxChunkBytes, or a leaf that does not fit its chunk)
+  /// kMaxChunkBytes, or a leaf that does not fit its chunk), kFailed (zstd)
   Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                 std::size_t chunk_bytes, std::span<std::byte> raw);
   /// The digest of the `raw_bytes` bytes that decode() would produce, without a buffer for them. \error as decode

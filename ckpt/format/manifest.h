@@ -59,7 +59,7 @@ struct StoredTensor {
 };
 
 struct SlotTensor {
-  std::string name;  ///< "exp_avg", "exp_avg_sq"
+  std::string name;  ///< "exp_avg", "exp_avg_sq", "ema"
   StoredTensor tensor;
   bool operator==(const SlotTensor&) const = default;
 };
@@ -75,15 +75,15 @@ struct ParameterRecord {
 
 /// The totals of one component.
 struct ComponentEntry {
-  std::string name;         ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
-  Digest digest;            ///< tensors: over (name, dtype, shape, tensor digest) of each; JSON components: of the file
-  std::uint64_t bytes = 0;  ///< raw bytes of all leaves, or bytes of the file
+  std::string name;                ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
+  Digest digest;                   ///< tensors: component_digest() (checkpoint_id.h); JSON components: of the file
+  std::uint64_t bytes = 0;         ///< raw bytes of all leaves, or bytes of the file
   std::uint64_t stored_bytes = 0;  ///< size of the files that hold the component
   std::uint32_t files = 0;         ///< number of these files
   bool operator==(const ComponentEntry&) const = default;
 };
 
-/// One of the checkpoints of which this checkpoint is the weighted sum (`titan-ckpt merge`).
+/// One source of a weighted sum of checkpoints (`titan-ckpt merge`).
 struct MergedSource {
   Digest id;  ///< zeros: a checkpoint of another format
   std::uint64_t step = 0;
@@ -97,11 +97,12 @@ struct DerivedFrom {
   Digest id;
   std::uint64_t step = 0;
   std::string path;
-  std::vector<MergedSource> merged;  ///< in the order of summation; empty: the checkpoint has a single source
+  /// Sources of the weighted sum that this checkpoint is, or was made from, in the order of summation; else empty.
+  std::vector<MergedSource> merged;
   bool operator==(const DerivedFrom&) const = default;
 };
 
-/// The members of manifest.json, as FORMAT.md specifies them.
+/// The content of manifest.json, as FORMAT.md specifies it.
 struct Manifest {
   std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; the writer uses lowest_minor()
   Digest id;

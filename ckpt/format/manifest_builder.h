@@ -1,6 +1,5 @@
 #pragma once
-// Assembles a manifest: files with their tensors, JSON members, totals of components, the id. All code that makes a
-// manifest uses it.
+// Assembles a manifest: files with their tensors, JSON members, totals of components, the id.
 #include <cstdint>
 #include <span>
 #include <string>

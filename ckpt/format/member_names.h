@@ -35,10 +35,11 @@ std::string temporary_name(std::uint64_t step, std::string_view save_id);
 /// foreign and never removed.
 bool is_save_id(std::string_view text);
 
-/// Accepts a member path: relative, no empty, "." or ".." part, printable ASCII without '\', at most 255 bytes.
+/// Accepts a member path: relative, no empty, "." or ".." part, printable ASCII without spaces and '\', at most 255
+/// bytes.
 /// \error kCorrupt naming the path.
 Status check_member_path(std::string_view path);
-/// Accepts a parameter name: UTF-8, 1 to 1,024 bytes, no control characters. \error kInvalid naming it.
+/// Accepts a parameter name: UTF-8, 1 to 1,024 bytes, no ASCII control characters. \error kInvalid naming it.
 Status check_parameter_name(std::string_view name);
 
 }  // namespace titan::ckpt

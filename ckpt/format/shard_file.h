@@ -71,8 +71,8 @@ std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);
 
 /// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Holds a process-wide
 /// lock during the call.
-/// \error kInvalid (no pieces, empty or equal pieces, impossible stored lengths or masks of compressed leaves), kFailed
-/// (libhdf5)
+/// \error kInvalid (no pieces, empty pieces, leaves beyond the grid, impossible stored lengths or masks of compressed
+/// leaves), kFailed (libhdf5, equal pieces)
 Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces);
 
 /// A half-open byte range of a file.

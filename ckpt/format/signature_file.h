@@ -46,7 +46,7 @@ class FileTree {
 /// The text that is signed.
 std::string signed_text(const std::vector<SignedFile>& files);
 std::string encode_signature(const SignatureFile& signature);
-/// Reads `text`; `what` names it in messages. \error kCorrupt, kIncompatible (a newer version)
+/// Reads `text`; `what` names it in messages. \error kCorrupt, kIncompatible (another version)
 Result<SignatureFile> decode_signature(const std::string& what, std::string_view text);
 
 }  // namespace titan::ckpt

@@ -1,8 +1,8 @@
 #pragma once
 // A lock file with a note that names its holder, for local and network stores. \source FORMAT.md, "The lock of a run"
 //
-// If all hosts see advisory locks (one host, most network stores), the advisory locks decide. If another host may not
-// see them, or the store has none, the note decides: the holder rewrites it every few seconds, and a process that wants
+// Between processes of one host, the advisory lock of the file decides. Another host may not see this lock, and some
+// stores have none. Then the note decides as well: the holder rewrites it every few seconds, and a process that wants
 // the lock watches whether the note changes.
 #include <functional>
 #include <memory>
@@ -40,12 +40,12 @@ class NoteLock {
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
   /// valid only after settle(). With `disposable`, the file is removed after a failure if no other process can own it.
   /// \error what `refuse` returns (a holder is alive), kNotFound (the file was removed meanwhile: try again), that of
-  /// LockWait::cancel, kFailed
+  /// LockWait::cancel, kMediaError, kFailed
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
-  /// Makes claimed locks valid. If another host may have claimed one of them at the same moment, waits kSettleSeconds
-  /// and reads the note of each such lock again. Then starts the threads that write heartbeats, with LockWait::beats.
-  /// \error what `refuse` returns, kFailed
+  /// Makes claimed locks valid. If another process may have claimed one of them at the same moment, waits
+  /// kSettleSeconds and reads the note of each such lock again. Then starts the threads that write heartbeats, with
+  /// LockWait::beats. \error what `refuse` returns, kMediaError, kFailed
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
   /// Writes heartbeat 0 (the holder has ended) into the note, so that the next process need not watch it. Does nothing
   /// if the note is no longer that of this claim.

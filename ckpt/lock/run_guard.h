@@ -27,7 +27,7 @@ std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool ste
 class RunGuard {
  public:
   /// Takes the locks of runs_around(). \error kLocked (names the holder, and since when), that of LockWait::cancel,
-  /// kFailed
+  /// kMediaError, kFailed
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
   /// Takes the locks of a run: on `run_dir` and on the real folder of its steps. Both folders must exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
@@ -39,7 +39,7 @@ class RunGuard {
   /// Reads the note of each lock again, from any thread. \error kLocked if another process has one of the locks, or its
   /// file was removed: then nothing may be published or deleted; an I/O error
   Status still_ours() const;
-  /// kLocked once a heartbeat has found that another process has one of the locks. Does no I/O; from any thread.
+  /// kLocked once a heartbeat has found that one of the locks is lost (NoteLock::lost()). Does no I/O; from any thread.
   Status lost() const;
   /// NoteLock::mark() of the last lock, which is that on the folder of steps after take_run(), and after take() with
   /// `steps`. There must be a lock.

@@ -15,14 +15,14 @@ inline constexpr const char* kRunLockFile = "run.lock";
 struct RunLock {
   /// Takes the lock. `self` is the note of this process (this_process()). May wait kSilenceSeconds to find out whether
   /// a holder that this host's kernel does not see is alive, and then kSettleSeconds. \error kLocked (names the holder,
-  /// and since when), that of LockWait::cancel, kFailed
+  /// and since when), that of LockWait::cancel, kMediaError, kFailed
   static Result<std::unique_ptr<NoteLock>> take(Fs& fs, const std::string& folder, LockOwner self,
                                                 const LockWait& wait = lock_wait());
   /// As take(), but without NoteLock::settle: for callers that claim several locks and settle them together.
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& folder, const LockOwner& self,
                                                  const LockWait& wait = lock_wait());
   /// Checks whether a live process holds the lock of `folder`, as may_live() judges its note. Writes nothing and takes
-  /// no lock. \error kLocked (a holder may be alive), kFailed
+  /// no lock. \error kLocked (a holder may be alive), the errors of read_file()
   static Status look(Fs& fs, const std::string& folder, const LockOwner& self);
 };
 

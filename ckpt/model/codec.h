@@ -10,7 +10,8 @@ enum class Codec : std::uint8_t {
   kZstd,  ///< byte shuffle, then one zstd frame per leaf; incompressible leaves stay raw. Offsets are in the leaf table
 };
 
-/// The largest chunk under Codec::kZstd, in bytes. Bounds a reader's memory for one leaf, whatever a manifest claims.
+/// The largest chunk (a leaf with its padding) under Codec::kZstd, in bytes. Bounds a reader's memory for one leaf,
+/// whatever a manifest claims.
 inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{64} << 20;
 
 inline constexpr std::uint32_t kMaskBothFilters = 0;  ///< both filters were applied: shuffled, then compressed

@@ -9,7 +9,7 @@
 
 namespace titan::ckpt {
 
-/// One data file of the run, as it is recognised later: name, size, digest. Its folder is not recorded.
+/// One data file of the run. It is recognised by its size and digest, also under another name or in another folder.
 struct DataFile {
   std::string name;  ///< base name
   std::uint64_t bytes = 0;
@@ -44,7 +44,7 @@ struct DataPosition {
   std::uint64_t sample_stride = 0;  ///< tokens between the first tokens of consecutive samples
   std::uint64_t samples_per_epoch = 0;
   std::string kind;       ///< "text" or "tokens"
-  std::string tokenizer;  ///< "byte", "none" (for token files), or the digest of a tokenizer file
+  std::string tokenizer;  ///< "byte", "none" (for token files), or text that begins with the digest of a tokenizer.json
   std::vector<DataFile> files;
   SampleRanges excluded;  ///< samples that are left out; all at or after `samples`
   /// The sets of a mixture; empty if the data are one set. Their shares apply from `epoch_base` on. An epoch has as

@@ -1,6 +1,6 @@
 #pragma once
 // The leaf grid: every stored tensor, row-major, is cut into leaves of a fixed number of elements (the last leaf may be
-// shorter). The grid depends only on the shape, so a parameter and its slots have the same grid.
+// shorter). In a checkpoint the grid depends only on the shape, so a parameter and its slots have the same grid.
 // \source FORMAT.md, "Leaves"
 #include <cstdint>
 #include <span>

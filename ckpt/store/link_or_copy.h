@@ -22,8 +22,8 @@ struct Carried {
 /// Makes `member` of `folder` durable (fdatasync), then makes `to` a hard link of it; else a reflink; else a copy.
 /// Reflinks and copies are read-only and synced. No name below `folder` may be a symbolic link. The next method is
 /// tried if the file system answers kUnsupported (another device, links not permitted, too many links, no such call);
-/// any other error ends the call. `to` must not exist, and does not exist after an error. The folder of `to` is not
-/// synced. `pulse` is called between the blocks of a copy; its error ends the call. \error kFailed, kMediaError,
+/// any other error ends the call. `to` must not exist; an error leaves no incomplete file there. The folder of `to` is
+/// not synced. `pulse` is called between the blocks of a copy; its error ends the call. \error kFailed, kMediaError,
 /// kNotFound, kCorrupt (a link), the errors of `pulse`
 Result<Carried> link_or_copy(Fs& fs, const std::string& folder, const std::string& member, const std::string& to,
                              const std::function<Status()>& pulse = {});

@@ -19,8 +19,8 @@ enum class Lasting { kNo, kWhole, kYes };
 /// Writes `text` to temporary_path(path) and renames it to `path`. After an error the temporary file is removed.
 Status put_file(Fs& fs, const std::string& path, std::string_view text, Lasting lasting);
 
-/// Removes the temporary files of put_file() calls for `path` whose process was killed. Safe only if no other process
-/// writes `path` now, or if that process repeats its put_file().
+/// Removes all temporary files of `path`, which killed put_file() calls left. Safe only if no other process writes
+/// `path` now, or if that process repeats its put_file().
 Status remove_stale_temporaries(Fs& fs, const std::string& path);
 
 }  // namespace titan::ckpt

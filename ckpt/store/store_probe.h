@@ -8,8 +8,8 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Tries in `dir`: exclusive create, sparse positioned write, folder rename that must not replace, sync of files and
-/// folders. \error kFailed, which names what the store cannot do
+/// Tries in temporary folders below `dir`: exclusive create, sparse positioned write, folder rename that must not
+/// replace, sync of files and folders, removal. \error kFailed, which names what the store cannot do
 Status probe_store(Fs& fs, const std::string& dir);
 
 }  // namespace titan::ckpt
