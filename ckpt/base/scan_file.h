@@ -1,5 +1,5 @@
 #pragma once
-// A file that is read without the page cache: see Fs::open_scan and Access.
+// A file whose reads can bypass the page cache: see Fs::open_scan and Access.
 #include <memory>
 #include <string>
 

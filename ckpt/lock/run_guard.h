@@ -10,10 +10,10 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// The folders whose locks protect `folder`, each once, in this order. `steps`: `folder` holds steps or will hold some.
-/// A folder with a run.lock is searched upwards along the path as typed, from `folder` on (with `steps`, from the
-/// folder above it); if there is none, along the real path. The nearest one counts. A file run.lock of another program
-/// does not count. Without `steps` (the result is empty if no folder has a run.lock):
+/// The folders whose locks protect `folder`, each once, in the order of the lists below. `steps`: `folder` holds steps
+/// or will hold some. "Nearest" is the first folder with a run.lock on the way up the path as typed, from `folder` on
+/// (with `steps`, from the folder above it); if there is none, on the way up the real path. A file run.lock of another
+/// program does not count. Without `steps` (the result is empty if no folder has a run.lock):
 /// - the parent of the nearest folder, if the nearest is called "checkpoint" and its parent also has a run.lock
 /// - the nearest folder with a run.lock: `folder` itself or one above it
 /// With `steps`:
