@@ -10,8 +10,9 @@ namespace titan::ckpt {
 enum class PhaseKind { kLinear, kSqrt, kCosine, kConstant };
 const char* phase_kind_name(PhaseKind kind);  ///< "linear", "sqrt", "cosine", "constant"
 
-/// One phase of an LR schedule. For step n (1-based) the last phase with first <= n applies:
-///   lr(n) = end + (start - end) * g(p), p = clamp((n - origin) / length, 0, 1)
+/// One phase of an LR schedule. For step n (1-based) the last phase with first <= n applies (if there is none, the
+/// first phase):
+///   lr(n) = end + (start - end) * g(p), p = clamp((n - origin) / length, 0, 1); for length 0: p = n < origin ? 0 : 1
 /// with g(p) = 1 - p (linear), 1 - sqrt(p) (sqrt), (1 + cos(pi p)) / 2 (cosine) or 1 (constant).
 struct LrPhase {
   std::uint64_t first = 1;

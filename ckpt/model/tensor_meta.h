@@ -14,8 +14,8 @@ inline constexpr const char* kOptimizer = "optimizer";  ///< component of the op
 inline constexpr const char* kExpAvg = "exp_avg";
 inline constexpr const char* kExpAvgSq = "exp_avg_sq";
 
-/// One parameter: its name (torchtitan's), full shape, and the pipeline stage that holds it. Lists of ParameterMeta are
-/// in model order, in which leaves are divided among ranks (ckpt/plan/ownership.h).
+/// One parameter: its name (torchtitan's), full shape, and in `stage` the pipeline rank that holds it. Lists of
+/// ParameterMeta are in model order, in which leaves are divided among ranks (ckpt/plan/ownership.h).
 struct ParameterMeta {
   std::string name;
   std::vector<std::uint64_t> shape;
