@@ -19,8 +19,7 @@ struct ExportTarget {
 ckpt::ReplaceCheck replaceable_by(const Format& format);
 
 /// Writes `writer`'s checkpoint to the destination, completely or not at all; first removes leftover temporaries for
-/// the same destination. \error kInvalid (destination), kLocked (another conversion to it), kCorrupt (the source),
-/// kFailed
+/// the same destination. \error kInvalid (destination), kLocked (another conversion to it), as ForeignWriter::write
 Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source,
                                            ForeignWriter& writer, const ExportTarget& target,
                                            const Progress& progress = {});

@@ -22,8 +22,8 @@ std::optional<StateKey> split_state_key(std::string_view name);
 std::string without_wrappers(std::string_view name);
 
 struct FileNames {
-  std::vector<std::string>
-      names;  ///< one for each given name, after the rules; optimizer state follows the rule of its weight
+  /// One for each given name, after the rules and without wrappers; optimizer state follows the rule of its weight.
+  std::vector<std::string> names;
   std::vector<bool> skipped;
   std::vector<std::string> notes;
 };

@@ -67,8 +67,8 @@ struct TensorPlan {
   bool operator==(const TensorPlan&) const = default;
 };
 
-/// A file that travels with the model (tokenizer and the like), from the foreign folder into `<format name>/` of the
-/// Titan checkpoint and back.
+/// A file that travels with the model (tokenizer and the like), from the foreign folder into `hf/` of the Titan
+/// checkpoint and back.
 struct Companion {
   std::string path;                    ///< the file to read
   std::string name;                    ///< base name
@@ -77,8 +77,8 @@ struct Companion {
   bool operator==(const Companion&) const = default;
 };
 
-/// How to convert a foreign checkpoint to a Titan checkpoint: a pure value. It is made without reading tensors, unless
-/// the format stores one tensor twice and both must be compared.
+/// How to convert a foreign checkpoint to a Titan checkpoint: a pure value. It is made without reading tensors, except
+/// small ones (Adam's steps, a RoPE table) and a tied head that is stored twice, whose two copies are compared.
 struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< Titan's names in model order, stage 0
   /// All parameters, and either the slots of all parameters or none. With ImportOptions::look: those that exist.
@@ -126,13 +126,16 @@ class ForeignCheckpoint {
   const std::string& path() const { return path_; }
   /// All tensors, in a fixed order (the file's, or by name).
   const std::vector<ForeignTensor>& tensors() const { return tensors_; }
-  /// Reads elements [first, first + out.size() / element size) of `tensor`. Thread-safe. \error kCorrupt, kFailed
+  /// Reads elements [first, first + out.size() / element size) of `tensor`. Thread-safe. \error kCorrupt, kMediaError,
+  /// kFailed
   virtual Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
   /// Maps everything to Titan's names. \error kUnsupported (a model that Titan cannot express; names what is missing),
-  /// kCorrupt (shapes that do not agree), kIncompatible (tensors missing or left over)
+  /// kIncompatible (shapes that do not agree, tensors missing or left over, a configuration that contradicts the
+  /// files), kInvalid (a skip pattern that matches nothing), kCorrupt, kMediaError, kFailed (a file that the plan
+  /// needs)
   virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
-  /// Reads every byte once and checks what the format allows: sizes, and checksums if it has any. The report's note
-  /// says what cannot be checked.
+  /// Reads every byte once and checks what the format allows: sizes, and checksums if it has any. Damage is in the
+  /// report, not an error. The report's note says what cannot be checked.
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 
  protected:
@@ -171,7 +174,7 @@ class ForeignWriter {
   virtual std::uint64_t bytes() const { return bytes_; }  ///< of all tensors
   const Rounding& rounding() const { return rounding_; }  ///< rounding errors of casts, after write()
   /// Writes every file into the empty folder `folder` and makes each durable; the caller syncs the folder. Memory: a
-  /// few MiB. \error kCorrupt (the source), kFailed
+  /// few MiB. \error kCorrupt, kMediaError (the source), kUnsupported (a value that Q8_0 cannot hold), kFailed
   virtual Status write(Fs& fs, const std::string& folder, const Progress& progress) = 0;
 
  protected:
@@ -207,10 +210,12 @@ class Format {
   virtual const char* name() const = 0;         ///< as in --from and --to: "hf", "dcp", "gguf"
   virtual const char* title() const = 0;        ///< for messages: "Hugging Face safetensors"
   virtual bool writes() const { return true; }  ///< false: read only
-  /// Whether the file names at `path` look like this format; nothing is parsed. \error the files cannot be listed
+  /// Whether the file names at `path` look like this format; no header is parsed. \error kUnsupported (a folder, a pipe
+  /// or a dead link in the place of a file), kMediaError, kFailed
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
   /// Explains why `path` is not a checkpoint of this format, if its file names show that it was meant to be one: for
-  /// example, safetensors files without their index. \error kNotFound: what is missing; ok: nothing to explain
+  /// example, safetensors files without their index. \error kNotFound, kIncompatible: what is missing; ok: nothing to
+  /// explain
   virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
   /// True if a checkpoint of this format is a single file. The writer writes this file into the folder it is given, and
   /// the file is then renamed to the destination.
@@ -218,10 +223,12 @@ class Format {
   /// Whether a checkpoint of this format can contain a file or folder of this name. A folder with any other name in it
   /// is never replaced.
   virtual bool is_member(const std::string& name) const = 0;
-  /// Opens `path`. \error kNotFound, kCorrupt, kUnsupported
+  /// Opens `path`. \error kNotFound, kCorrupt, kUnsupported, kIncompatible (files that contradict each other),
+  /// kMediaError, kFailed
   virtual Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const = 0;
   /// Plans to write `source`, which must outlive the writer. \error kUnsupported (no writer, or a model that the format
-  /// cannot express), kIncompatible (the checkpoint lacks something that the format needs)
+  /// cannot express), kIncompatible (the checkpoint lacks something that the format needs, or contradicts the
+  /// configuration), kInvalid (a skip pattern that matches nothing)
   virtual Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
                                                         const ExportOptions& options) const = 0;
 };
@@ -230,10 +237,11 @@ class Format {
 std::span<const Format* const> formats();
 /// The format called `name`. \error kInvalid, naming the known formats
 Result<const Format*> find_format(const std::string& name);
-/// The format that recognises `path`, or nullptr (also for Titan checkpoints, which have a manifest). \error
-/// kMediaError, kFailed (it cannot be read)
+/// The format that recognises `path`, or nullptr (also for Titan checkpoints, which have a manifest). \error kNotFound
+/// (`path` is neither a folder nor a regular file), kIncompatible (it is a checkpoint of two formats), as Format::probe
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
-/// True for a regular file or a link to one; false if there is nothing. \error kMediaError, kFailed
+/// True for a regular file or a link to one; false for anything else, or if there is nothing. \error kMediaError,
+/// kFailed
 Result<bool> is_file(Fs& fs, const std::string& path);
 /// What the folder `path` holds, sorted by name; nothing if it is no folder, or is not there. \error kMediaError,
 /// kFailed

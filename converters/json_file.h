@@ -11,10 +11,10 @@ namespace titan::convert {
 inline constexpr std::uint64_t kMaxJsonFile = std::uint64_t{4} << 20;
 
 /// The bytes of the regular file at `path`; follows links. \error kNotFound; kUnsupported: a folder, a pipe or a dead
-/// link; kCorrupt: empty; kFailed: more than `limit` bytes
+/// link; kCorrupt: empty, or more than `limit` bytes; kMediaError, kFailed
 Result<std::string> read_json_text(Fs& fs, const std::string& path, std::uint64_t limit);
-/// The JSON object in the file. \error as read_json_text; kUnsupported: another kind of file; kCorrupt: it cannot be
-/// parsed; kIncompatible: it is not an object
+/// The JSON object in the file. \error as read_json_text; kUnsupported: another kind of file, such as a web page;
+/// kCorrupt: it cannot be parsed; kIncompatible: it is not an object
 Result<ckpt::JsonValue> read_json_object(Fs& fs, const std::string& path, std::uint64_t limit = kMaxJsonFile);
 /// The error for JSON in `path` that is not an object; its first character is `first`. Always kIncompatible.
 Status no_json_object(const std::string& path, char first);

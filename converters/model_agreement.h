@@ -22,15 +22,16 @@ struct Comparison {
   bool untie = false;  ///< the model is written untied: model.tied_embeddings may differ
 };
 
-/// The rows of `own`, with unset model keys filled in from `given`. Compares values, not spelling, including those of
-/// `given`'s flavour. `what` names the owner of `own` in messages. \error kIncompatible: `own` and `given` differ
+/// The rows of `own`, which must agree with `given`. Compares values, not spelling, including those of `given`'s
+/// flavour. If `own` does not describe a whole model, nothing is compared, and the model keys that `given` sets replace
+/// those of `own`. `what` names the owner of `own` in messages. \error kIncompatible: `own` and `given` differ
 ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own,
                                          const ckpt::Settings& given, const Comparison& how = {});
 
-/// Checks that `source` has all tensors of `model`, and that `skip` leaves none of them out. \error kIncompatible
+/// Checks that `source` has all tensors of `model` in their shapes, and that `skip` leaves none of them out. \error
+/// kIncompatible
 ckpt::Status check_parameters(const ckpt::CheckpointReader& source, const ModelDims& model, SkipRules& skip);
-/// The error that the user skips `left_out`, which are parameters of the model in `path`. No program loads a model
-/// without them. \error kIncompatible always
+/// The error that the user skips `left_out`, which are parameters of the model in `path`. \error kIncompatible always
 ckpt::Status part_of_model(const std::string& path, const std::vector<std::string>& left_out);
 
 /// Whether the heads and RoPE of torchtitan's `flavor` apply to `model`: width and depth must be equal. Other

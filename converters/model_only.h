@@ -21,9 +21,9 @@ class ModelWriter : public ForeignWriter {
   /// Plans to write the weights of the parameter with this index in the manifest.
   virtual Status add(std::uint32_t parameter) = 0;
 
-  /// Sets `model_` and calls add() for each parameter. Reports the tensors that are not written, including all moments.
-  /// `untie`: the head is written as a separate tensor. \error kIncompatible: there is no model, or nothing is left to
-  /// write; errors of agreed_rows, check_model and add
+  /// Sets `model_` and calls add() for each parameter that is not skipped. Reports the tensors that are not written,
+  /// including all moments. `untie`: the head is written as a separate tensor. \error kIncompatible: there is no model,
+  /// or nothing is left to write; errors of agreed_rows, check_model, check_parameters, add and SkipRules::check_used
   Status plan_model(bool untie);
   /// \error kUnsupported: weights cannot be cast to the type that was asked for
   Status check_dtype() const;

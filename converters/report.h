@@ -55,7 +55,7 @@ struct ConversionReport {
   std::uint64_t step = 0;
   std::optional<ckpt::Digest> id;    ///< of the written checkpoint, if it is Titan's
   std::uint64_t bytes = 0;           ///< of tensors, in the destination
-  std::optional<Rounding> rounding;  ///< if something was cast
+  std::optional<Rounding> rounding;  ///< if something was cast and written
   std::vector<std::string> files;    ///< of the destination, relative; empty in a dry run
   std::vector<TensorReport> tensors;
   std::vector<std::string> notes;

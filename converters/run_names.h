@@ -31,7 +31,7 @@ inline constexpr const char *kLatestOfMegatron = "latest_checkpointed_iteration.
 std::span<const char* const> latest_files();
 
 /// The content of one of latest_files() ("5", "release", "global_step7"), without surrounding blanks and line ends.
-/// \error kNotFound: missing, or not a file; kFailed, kMediaError
+/// \error kNotFound: missing, or not a file; kCorrupt: more than 4,096 bytes; kFailed, kMediaError
 ckpt::Result<std::string> latest_word(ckpt::Fs& fs, const std::string& path);
 
 }  // namespace titan::convert

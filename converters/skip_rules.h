@@ -23,7 +23,8 @@ class SkipRules {
   std::vector<bool> used_;
 };
 
-/// The flags that skip all of `names` and nothing else in `all`, for hints: "--skip 'ema.*'".
+/// The flags that skip all of `names` and nothing else in `all`, for hints: "--skip 'ema.*'". At most five; "and so on"
+/// stands for more.
 std::string skip_flags(const std::vector<std::string>& names, const std::vector<std::string>& all);
 
 }  // namespace titan::convert

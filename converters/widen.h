@@ -4,8 +4,8 @@
 
 namespace titan::convert {
 
-/// Marks every tensor of `plan` that float32 represents exactly (bfloat16, float16) as widened, and notes how many.
-/// \error kIncompatible: there are tensors of other types
+/// Marks every tensor of `plan` in bfloat16 or float16, which float32 represents exactly, as widened, and notes how
+/// many. \error kIncompatible: there are tensors of other types than these and float32
 Status widen_state(const ForeignCheckpoint& source, ImportPlan& plan);
 
 }  // namespace titan::convert

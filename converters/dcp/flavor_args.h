@@ -9,7 +9,7 @@
 namespace titan::convert::dcp {
 
 /// Checks that torchtitan can express `model`. `what` names the checkpoint in messages. \error kUnsupported: RoPE is
-/// scaled in a way that torchtitan lacks (qwen3: in any way; llama3: in another way than Llama 3.1's), or head_dim of a
+/// scaled in a way that torchtitan lacks (qwen3: in any way; llama3: in another way than Llama 3's), or head_dim of a
 /// llama3 is not dim / n_heads
 ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& model);
 /// The arguments of TransformerModelArgs (qwen3: Qwen3ModelArgs) for `model`, as text for the user.

@@ -25,8 +25,9 @@ class DcpReader {
  public:
   /// Reads the metadata of each of the checkpoint's parts (parts.h): its `.metadata`, or the headers of its safetensors
   /// shards. Then checks that every file exists and is long enough for its items. Reads no item. \error kNotFound:
-  /// neither `.metadata` nor items; kCorrupt: also items without `.metadata`; kUnsupported: Pickle::decode,
-  /// parse_metadata, or a save in a form that is not read (one `.metadata` per rank, items as safetensors); kFailed
+  /// neither `.metadata` nor items; kCorrupt: also items without `.metadata`; kUnsupported: another kind of file, what
+  /// parse_metadata and read_shards refuse, or a save in a form that is not read (one `.metadata` per rank, items as
+  /// safetensors); kFailed
   static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
 
   const std::string& path() const { return path_; }

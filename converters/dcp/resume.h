@@ -42,7 +42,8 @@ ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const TrainedPara
 /// - The step is Adam's `step` state, which must be the same for all parameters. If train_state.step is stored, it must
 ///   agree.
 /// - The stored rate may be that of the last step or of the next.
-/// - Tokens are train_state.tokens if it is stored (in Titan's exports), else steps x the configuration's batch.
+/// - Tokens are train_state.tokens if it is stored (in Titan's exports), else steps x batch x sequence length of the
+///   configuration.
 /// `optimizer` is the prefix before "state." and "param_groups." in names ("optimizer."). `our_name` maps a parameter's
 /// name in the optimizer to Titan's. `notes` gets what is taken from the configuration and cannot be compared, and
 /// rules that match no parameter. \error kIncompatible: two values differ (the message names both), or the

@@ -42,8 +42,8 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
 
 /// The values of `run` for `parameters`, each with the settings of optimizer.rules. With Hugging Face's names, the
 /// optimizer's groups are in both forms of torch's get_optimizer_state_dict: flattened, and as a list. The list has one
-/// group, or one per parameter if rules differ, which is recorded in `notes`. \error as recipe::update_settings;
-/// kIncompatible: rules differ within a fused tensor
+/// group for all parameters with equal settings; if it has several groups, `notes` says so. \error as
+/// recipe::update_settings; kIncompatible: rules differ within a fused tensor
 Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
                                           const std::vector<WrittenParameter>& parameters,
                                           std::vector<std::string>& notes);

@@ -41,7 +41,7 @@ Status compare_with_model(const std::map<std::string, State>& states, const Torc
 
 /// Reads the step in `folder`; its tensors refer to `files`. \error kCorrupt (lengths that do not fit, weights that
 /// differ from the model file's), kUnsupported (a stage, layout or kind of file that is not read; the message names
-/// it), kFailed
+/// it), kIncompatible (stage 3 without the optimizer's files, settings that are not numbers), kFailed
 /// \source DeepSpeed 0.19.8, utils/zero_to_fp32.py, runtime/zero/stage_1_and_2.py, runtime/bf16_optimizer.py
 Result<Content> read_zero(Fs& fs, const std::string& folder, PieceFiles& files);
 /// Reads the universal checkpoint in `folder`, whose parameters are in the subfolder `zero`. \error as read_zero

@@ -16,8 +16,8 @@ struct HfFamily {
   std::int64_t default_head_dim = 0;          ///< transformers' default; 0: hidden_size / heads
   double default_eps = 0, default_theta = 0;  ///< transformers' defaults of rms_norm_eps and rope_theta
   /// The keys that set the sliding window. kNone: no key. kAlways: sliding_window, 4,096 if missing (Mistral).
-  /// kIfGiven: sliding_window, no window if missing (Mixtral). kSwitched: use_sliding_window and sliding_window (Qwen).
-  /// kSwitchedLayers: as kSwitched, for some layers.
+  /// kIfGiven: sliding_window, no window if missing (Mixtral). kSwitched: use_sliding_window and sliding_window
+  /// (Qwen3-MoE). kSwitchedLayers: as kSwitched, for some layers (Qwen2, Qwen3).
   enum class Window { kNone, kAlways, kIfGiven, kSwitched, kSwitchedLayers } window = Window::kNone;
   std::vector<bool recipe::ModelDims::*> switches;  ///< flags of ModelDims that this family sets
   bool has(bool recipe::ModelDims::*on) const;      ///< whether `switches` contains `on`

@@ -13,7 +13,8 @@ using ckpt::JsonValue;
 using ckpt::parse_json;
 
 /// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or
-/// setting that Titan cannot express, kIncompatible (a needed key is missing or has another type)
+/// setting that Titan cannot express, kIncompatible (no object, a needed key is missing or has another type, or two
+/// keys contradict each other)
 ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config,
                                                const HfFamilies& families = hf_families());
 
@@ -28,9 +29,10 @@ struct HfDefaults {
 bool describes(const JsonValue& base, const recipe::ModelDims& model);
 
 /// Makes a configuration that transformers 4 and 5 read, for a model of one of the families (family_for). `base` is the
-/// configuration that the model came with (null: none). If `base` describes this model, only its dtype changes, and its
-/// context length if that is shorter than the trained sequences. If `base` describes another model with the same
-/// vocabulary, its special tokens and context are kept.
+/// configuration that the model came with (null: none). If `base` describes this model, it is kept, except that its
+/// dtype is set, quantization_config is removed, keys that one of the two versions needs are added, and a context
+/// length shorter than the trained sequences is raised to theirs. If `base` describes another model with a vocabulary
+/// of the same size, its special tokens are kept, and its context length if that is longer.
 JsonValue write_hf_config(const recipe::ModelDims& model, const JsonValue& base, const HfDefaults& defaults,
                           const HfFamilies& families = hf_families());
 

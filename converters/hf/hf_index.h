@@ -14,8 +14,8 @@ inline constexpr std::string_view kSafetensorsSuffix = ".safetensors";
 using WeightMap = std::map<std::string, std::string>;
 
 /// Reads the weight map of an index; `what` names it in messages. Everything else is ignored: `metadata.total_size` is
-/// often wrong, and other programs do not read it either. \error kCorrupt: not JSON, no map, a name twice, a file that
-/// is not a plain *.safetensors name
+/// often wrong, and other programs do not read it either. \error kCorrupt: not JSON, a name twice, a file that is not a
+/// plain *.safetensors name; kIncompatible: not an object, no map, or a file that is not a text
 ckpt::Result<WeightMap> decode_hf_index(const std::string& what, std::string_view json);
 
 }  // namespace titan::convert

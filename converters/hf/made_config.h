@@ -15,8 +15,8 @@ struct TextSettings {
   std::optional<std::uint64_t> begin, end;  ///< begin- and end-of-text tokens
 };
 
-/// Adds a config.json of `model` with the settings `said` to the companions of `plan`, unless `said` is empty or `plan`
-/// has a config.json.
+/// Adds a config.json of `model` with the settings `said` to the companions of `plan`, unless `said` has no usable
+/// value, `plan` has a config.json, or no Hugging Face architecture has the model's parts.
 void add_made_config(const recipe::ModelDims& model, const TextSettings& said, ImportPlan& plan);
 
 }  // namespace titan::convert

@@ -43,11 +43,12 @@ struct SafetensorsHeader {
 ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
                                                           std::uint64_t buffer_bytes, bool float8 = false);
 
-/// Reads the header of `file`, called `what` in messages. \error as decode_safetensors_header(), kFailed
+/// Reads the header of `file`, called `what` in messages. \error as decode_safetensors_header(); kUnsupported: another
+/// kind of file; kMediaError, kFailed
 ckpt::Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what, bool float8 = false);
 
-/// Arranges `entries` in the canonical order (larger alignment first, then by name), sets their offsets, and returns
-/// the bytes before the buffer: length and JSON, padded with spaces to a multiple of 8.
+/// Arranges `entries` in the canonical order (by element type, types with larger elements first, then by name), sets
+/// their offsets, and returns the bytes before the buffer: length and JSON, padded with spaces to a multiple of 8.
 std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
                                       const std::vector<std::pair<std::string, std::string>>& metadata);
 

@@ -20,8 +20,8 @@ struct WrittenConfig {
 
 /// The configuration of `model`, whose weights have type `weights`, based on the config.json among `options.companions`
 /// if there is one. Begin- and end-of-text tokens come from that config.json, generation_config.json or the tokenizer.
-/// `rows` are the checkpoint's settings; `notes` gets messages for the user. \error kCorrupt: the companion
-/// config.json; kFailed
+/// `rows` are the checkpoint's settings; `notes` gets messages for the user. \error kUnsupported: no architecture of
+/// transformers has the parts of `model`; kCorrupt: a companion; kFailed
 Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
                                      const ExportOptions& options, std::vector<std::string>& notes);
 

@@ -7,7 +7,8 @@
 
 namespace titan::convert::megatron {
 
-/// The folder of the step: `path` itself, or the newest step if `path` is a run folder; empty otherwise. \error kFailed
+/// The folder of the step: `path` itself, or the step in it that latest_checkpointed_iteration.txt names; empty if
+/// neither is a step. \error kMediaError, kFailed
 Result<std::string> find_iteration(Fs& fs, const std::string& path);
 
 /// The format "megatron" (read only); never destroyed.

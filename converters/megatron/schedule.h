@@ -25,9 +25,10 @@ struct Scheduler {
 ckpt::Result<std::vector<ckpt::LrPhase>> phases_of(const std::string& what, const Scheduler& scheduler,
                                                    std::uint64_t step, std::uint64_t batch);
 
-/// Checks that `given`, a configuration's schedule, equals the run's after warm-up, and has a warm-up of the same
-/// length. `skipped`: number of steps in which the run's schedule did not advance. \error kIncompatible naming a step
-/// and both rates; the hint has all keys of the run's schedule
+/// Checks that `given`, a configuration's schedule, equals the run's in the steps after `step` and after warm-up, and,
+/// if the warm-up has not ended, has one of the same length. At most about 4,096 steps are compared. `skipped`: number
+/// of steps in which the run's schedule did not advance. \error kIncompatible naming a step and both rates, or both
+/// lengths; the hint has all keys of the run's schedule; as phases_of
 ckpt::Status check_curve(const std::string& what, const Scheduler& scheduler, std::uint64_t step, std::uint64_t batch,
                          const ckpt::LrSettings& given, std::uint64_t skipped = 0);
 

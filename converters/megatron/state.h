@@ -26,8 +26,8 @@ struct CommonState {
 
 inline constexpr const char* kCommonFile = "common.pt";
 
-/// Reads the state of the checkpoint at `reader`'s path. \error kNotFound: there is none; kCorrupt, kUnsupported (a
-/// model that Titan cannot express), kFailed
+/// Reads the state of the checkpoint at `reader`'s path. \error kNotFound: there is none; kUnsupported: a model that
+/// Titan cannot express; kIncompatible: an argument of another kind; kCorrupt, kFailed
 Result<CommonState> read_common(Fs& fs, const dcp::DcpReader& reader);
 
 }  // namespace titan::convert::megatron

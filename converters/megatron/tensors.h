@@ -21,8 +21,9 @@ struct LayerTensor {
   std::uint64_t first = 0;  ///< first element within the entry
 };
 
-/// All tensors of `reader`, by name; without Transformer Engine's layer states and optimizer buffers that do not belong
-/// to a tensor of the model. \error kUnsupported: an element type that Titan does not have; kCorrupt
+/// All tensors of `reader`, by name; without random states, Transformer Engine's layer states and optimizer buffers
+/// that do not belong to a tensor of the model. \error kUnsupported: an element type that Titan does not have, or more
+/// than 250,000 tensors
 Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader);
 
 /// The slot name of fp32 master weights.

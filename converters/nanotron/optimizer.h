@@ -27,8 +27,8 @@ struct Optimizer {
 
 /// Reads the optimizer in `folder`; empty if `folder` does not exist. \error kCorrupt (a file of another rank than its
 /// name says, a name without a parameter, pieces that are missing or overlap, steps or settings that differ between
-/// ranks, masters that differ from the model's weights, two files with the same content), kUnsupported (experts, an
-/// element type that Titan lacks), kFailed
+/// ranks, masters that differ from the model's weights, two files with the same content), kIncompatible (settings that
+/// are not numbers), kUnsupported (experts, an element type that Titan lacks), kFailed
 Result<Optimizer> read_optimizer(Fs& fs, const std::string& folder, const std::vector<Parameter>& parameters,
                                  PieceFiles& files);
 

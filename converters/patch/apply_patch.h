@@ -10,7 +10,7 @@ namespace titan::convert {
 
 struct ApplyOptions {
   std::string base, patch, output;
-  bool force = false;    ///< replaces `output` if it is a checkpoint of the target's kind
+  bool force = false;    ///< replaces `output` if it is a folder with a checkpoint of the target's kind
   unsigned threads = 0;  ///< 0: a number that suits disk and cores
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes written, then read back
@@ -25,8 +25,9 @@ struct ApplyReport {
 };
 
 /// Writes the target, byte for byte. The target appears complete or not at all. Before publishing it, reads all of it
-/// back and checks its id against the patch. \error kInvalid (names, not a patch), kIncompatible (another base, with
-/// both ids in the message; a newer patch), kCorrupt (a damaged patch or base), kLocked, kFailed, kInterrupted,
+/// back and checks its id against the patch. \error kInvalid (names, not a patch), kNotFound, kUnsupported (a base of
+/// another format, another kind of file in place of the patch), kIncompatible (another base, with both ids in the
+/// message; a newer patch), kCorrupt (a damaged patch or base), kLocked, kMediaError, kFailed, kInterrupted,
 /// kTerminated
 Result<ApplyReport> apply_patch(Fs& fs, const ApplyOptions& options);
 

@@ -31,10 +31,11 @@ struct PatchReport {
   std::vector<std::string> notes;
 };
 
-/// Writes the patch; it appears complete or not at all. Reads each byte of both checkpoints once. A Titan target is
-/// read a second time, to verify it. Needs a few MiB per thread, and 16 bytes for each MiB of a base that is not a
-/// Titan checkpoint. \error kInvalid (names), kIncompatible (nothing in common), kUnsupported (other formats),
-/// kCorrupt, kFailed, kInterrupted, kTerminated
+/// Writes the patch; it appears complete or not at all. Reads each byte of the target once, and of the base at most
+/// once. A Titan target is read a second time, to verify it. Needs 5 to 12 MiB per thread, and 16 bytes for each MiB of
+/// a base that is not a Titan checkpoint. \error kInvalid (names, or two kinds of checkpoints), kNotFound,
+/// kIncompatible (nothing in common), kUnsupported (other formats), kCorrupt, kMediaError, kFailed, kInterrupted,
+/// kTerminated
 Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options);
 
 }  // namespace titan::convert

@@ -85,7 +85,7 @@ ckpt::Result<PatchHead> decode_patch_head(const std::string& what, std::string_v
 /// Reads a patch from beginning to end; `what` names the patch in messages.
 class PatchReader {
  public:
-  /// \error kInvalid (not a patch), kCorrupt, kIncompatible (newer), kFailed
+  /// \error kInvalid (not a patch), kUnsupported (another kind of file), kCorrupt, kIncompatible (newer), kFailed
   static ckpt::Result<PatchReader> open(std::unique_ptr<ckpt::File> file, const std::string& what);
   PatchReader(PatchReader&& other) noexcept;
   PatchReader& operator=(PatchReader&& other) noexcept;

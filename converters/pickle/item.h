@@ -23,7 +23,7 @@ struct Value {
 
   bool is_number() const { return kind == Kind::kInt || kind == Kind::kFloat; }
   double number() const { return kind == Kind::kFloat ? real : static_cast<double>(integer); }
-  std::string to_string() const;  ///< as Python would print it, shortened
+  std::string to_string() const;  ///< in Python's notation, shortened; of a dict and of bytes only the size
 
   static Value none() { return {}; }
   static Value boolean(bool v) { return {Kind::kBool, v ? 1 : 0, 0, {}, {}}; }
@@ -58,7 +58,8 @@ std::string_view legacy_storage(std::string_view dtype);
 Result<ItemContent> parse_item(const Pickle& pickle);
 /// The tensor at `node`, which may be wrapped in a Parameter or a subclass of Tensor. \error kCorrupt, kUnsupported
 Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);
-/// The value at `node`, at most 64 levels deep and 250,000 values. \error kUnsupported
+/// The value at `node`, at most 64 levels deep, 250,000 values and 64 MiB of text. \error kUnsupported (a larger value,
+/// or not a plain one), kCorrupt
 Result<Value> parse_value(const Pickle& pickle, NodeId node);
 /// Reads the data.pkl of an archive. For a tensor, checks that its storage exists, is little-endian and large enough.
 /// \error kCorrupt, kUnsupported

@@ -1,6 +1,7 @@
 #pragma once
 // Reads a Python pickle as a tree of values and never executes anything: a call becomes a node that names the callee.
-// Accepts only the opcodes and calls in torch's checkpoints. Everything else is refused, with its name and offset.
+// Accepts only the opcodes and calls in torch's checkpoints. Everything else is refused, with its name and offset;
+// PickleLimits::inert accepts other calls.
 // \source CPython Lib/pickletools.py; torch.distributed.checkpoint and torch.save of torch 1.13 to 2.15
 #include <cstddef>
 #include <cstdint>

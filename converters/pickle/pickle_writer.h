@@ -1,5 +1,5 @@
 #pragma once
-// Writes pickles for torch, opcode by opcode. Names and strings are written once and then referenced.
+// Writes pickles for torch, opcode by opcode. With protocol 4, names and strings are written once and then referenced.
 #include <cstdint>
 #include <map>
 #include <string>

@@ -34,7 +34,8 @@ ckpt::Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::str
 /// An open file of torch.save.
 class TorchFile {
  public:
-  /// Opens the file at `path`. \error kNotFound, kCorrupt, kUnsupported (the form of torch before 1.6), kFailed
+  /// Opens the file at `path`. \error kNotFound, kCorrupt, kUnsupported (another kind of file, the form of torch before
+  /// 1.6, big-endian tensors), kFailed
   static ckpt::Result<TorchFile> open(ckpt::Fs& fs, const std::string& path);
   /// Opens an archive within a file, at [offset, offset + length).
   static ckpt::Result<TorchFile> open_item(ckpt::Fs& fs, const std::string& path, std::uint64_t offset,
@@ -51,10 +52,10 @@ class TorchFile {
   /// The value of `key` in the dict `node`. \error kCorrupt: missing, or `node` is not a dict
   ckpt::Result<dcp::NodeId> at(dcp::NodeId node, const std::string& key) const;
   /// The file offset and type of the tensor at `node`. \error kCorrupt: not a tensor, or it exceeds its storage;
-  /// kUnsupported: its elements are not contiguous, or are big-endian
+  /// kUnsupported: its elements are not contiguous, or of a type that is not known
   ckpt::Result<StoredTensor> tensor(dcp::NodeId node) const;
-  /// The number at `node`, or the element of the tensor without dimensions at `node`. \error kIncompatible: a value of
-  /// another kind; kCorrupt
+  /// The number at `node`, or the element of the tensor of one element at `node`. \error kIncompatible: a value of
+  /// another kind; kCorrupt, kUnsupported (tensor())
   ckpt::Result<double> number(dcp::NodeId node) const;
 
  private:

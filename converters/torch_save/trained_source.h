@@ -27,11 +27,12 @@ struct GroupValues {
   std::optional<bool> decoupled;  ///< whether weight decay is decoupled; torch before 2.7 does not store it
   auto operator<=>(const GroupValues&) const = default;
 };
-/// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt
+/// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt: a setting is missing;
+/// kIncompatible: a setting is not a number; as TorchFile::number
 Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
 /// Reads a list of groups: the settings of each of the `count` parameters in them. torch numbers parameters across all
-/// groups (`params`); if there are no numbers, each group has one parameter. \error kCorrupt; kIncompatible: groups
-/// differ, and nothing tells which parameter is in which group
+/// groups (`params`); if there are no numbers, each group has one parameter. \error as read_group; kIncompatible:
+/// groups differ, and nothing tells which parameter is in which group
 Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId groups, std::size_t count);
 
 /// Tensors in pieces under Hugging Face's names: first the model's, then "optimizer.state.NAME.exp_avg" and so on.
@@ -78,8 +79,8 @@ class TrainedSource : public ForeignCheckpoint {
   /// Whether `options` request the run's state: they have a configuration of a run, and `look` is not set. False if the
   /// optimizer cannot be read (`why_`) and `options` skip it.
   bool asks_for_run(const ImportOptions& options) const;
-  /// Adds the optimizer state of each parameter to `plan`. \error kIncompatible: state of some parameters is missing,
-  /// or of all although `options` ask for the run
+  /// Adds the optimizer state of each parameter to `plan`. \error kIncompatible: state of some parameters is missing
+  /// (not checked with `look`), or of all although `options` ask for the run; a step count is not a whole number
   Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
   /// What the trainer stored about the run.
   struct RunFacts {
@@ -103,7 +104,7 @@ class TrainedSource : public ForeignCheckpoint {
   /// parameters.
   Status take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of, ImportPlan& plan) const;
   /// Checks that `given` is the configuration of the run, and adds the run to `plan`. \error kIncompatible naming both
-  /// values
+  /// values; kInvalid (dcp::read_torchtitan)
   Status take_run(const Settings& given, const RunFacts& facts, ImportPlan& plan) const;
 
   Fs& fs_;

@@ -1,7 +1,7 @@
 #pragma once
 // Checkpoints of verl and of programs that use its checkpoint manager. Each rank has a pickle of its FSDP state dict,
-// `model_world_size_N_rank_R.pt`, and one of its optimizer state. Weights are read; the optimizer is read if the run's
-// configuration is given. \source verl, verl/utils/checkpoint/fsdp_checkpoint_manager.py
+// `model_world_size_N_rank_R.pt`, and one of its optimizer state. Weights are converted; the optimizer is converted if
+// the run's configuration is given. \source verl, verl/utils/checkpoint/fsdp_checkpoint_manager.py
 #include <string>
 
 #include "converters/format.h"
