@@ -21,6 +21,7 @@
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/start/prepare.h"
+#include "libtrain/job/start/resume_point.h"
 #include "libtrain/job/start/threads.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
@@ -64,13 +65,16 @@ ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env
   if (!loaded.ok()) leave(loaded.status());
   const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
   if (!mesh.ok()) leave(mesh.status());
+  const std::string resume = command.value("resume").value_or("auto");
+  if (const auto start = train::start_request(loaded->config, resume); start.ok())  // errors show at the start
+    if (const Status there = train::check_folder_to_resume(ckpt::posix_fs(), *start); !there.ok()) leave(there);
   const bool of_launcher = env.source == "titan";
   const auto device = settle_device(loaded->config, env.local_world, !of_launcher);
   if (!device.ok()) leave(device.status());
   if (!device->note.empty() && env.rank == 0 && !of_launcher) report_note(device->note, color);
 
   train::TrainOptions options;
-  options.resume = command.value("resume").value_or("auto");
+  options.resume = resume;
   options.allow = command.all("allow");
   options.open_weights = weight_opener(loaded->config);
   options.threads = threads_of_rank(

@@ -187,6 +187,10 @@ Status nothing_to_resume(const StartRequest& request) {
       .with_hint("is its file system mounted? Leave out --resume required for the first start of a run");
 }
 
+bool is_missing(ckpt::Fs& fs, const std::string& folder) {
+  return folder.empty() || fs.stat(folder).status().code == ckpt::Code::kNotFound;
+}
+
 Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   const ckpt::ResumeChoice newest = own.newest();
   if (!newest.blocked.ok()) return newest.blocked;
@@ -351,6 +355,12 @@ Result<StartRequest> start_request(const recipe::Config& config, const std::stri
     request.resume = path;
   }
   return request;
+}
+
+Status check_folder_to_resume(ckpt::Fs& fs, const StartRequest& request) {
+  if (!request.required || !is_missing(fs, request.checkpoint_dir) || !is_missing(fs, request.near_root))
+    return ckpt::ok_status();
+  return nothing_to_resume(request);
 }
 
 bool SavePlan::publishes(std::uint64_t step) const {

@@ -54,6 +54,10 @@ struct StartRequest {
 /// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not save
 ckpt::Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume);
 
+/// Refuses --resume required if there is no folder with steps: neither in the run folder nor near. Ranks call it before
+/// they create the run folder, which a file system that is not mounted must not contain. \error kNotFound
+ckpt::Status check_folder_to_resume(ckpt::Fs& fs, const StartRequest& request);
+
 enum class StartMode {
   kFresh,     ///< nothing is loaded
   kResume,    ///< all components, from a step of this run or from another run's checkpoint

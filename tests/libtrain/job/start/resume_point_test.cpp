@@ -77,6 +77,22 @@ TEST(DecideStart, RequiredTakesAStepAndNeverStartsAfresh) {
   EXPECT_EQ(decide("")->step, 10u);
 }
 
+TEST(DecideStart, RequiredNeedsAFolderBeforeAnyIsCreated) {
+  Folders f;
+  for (const char* folder : {kOwn, kOther}) ASSERT_TRUE(ckpt::make_dirs(f.fs, folder).ok());
+  StartRequest request = *start_request(recipe::Config{}, "required");
+  request.checkpoint_dir = "/not-mounted/checkpoint";
+  EXPECT_EQ(check_folder_to_resume(f.fs, request).code, ckpt::Code::kNotFound);
+  request.near_root = kOther;
+  EXPECT_TRUE(check_folder_to_resume(f.fs, request).ok()) << "its newest steps may be near";
+  request.near_root = "/nowhere";
+  request.checkpoint_dir = kOwn;
+  EXPECT_TRUE(check_folder_to_resume(f.fs, request).ok());
+  request = *start_request(recipe::Config{}, "auto");
+  request.checkpoint_dir = "/not-mounted/checkpoint";
+  EXPECT_TRUE(check_folder_to_resume(f.fs, request).ok()) << "a fresh start makes it";
+}
+
 TEST(DecideStart, AMistypedWordIsNoPath) {
   Folders f;
   f.save(kOwn, 10);
