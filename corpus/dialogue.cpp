@@ -121,9 +121,10 @@ Result<std::vector<TextPart>> message_parts(const std::string& what, std::string
     if (around == chat.roles.end()) return in.fail("the template says nothing of the role '" + name + "'");
     if (!content.found()) return in.fail("a message has no member 'content'");
     const bool trained = name == kAnswers;
-    answers |= trained;
+    const std::string text = content.take() + around->second.suffix;
+    answers |= trained && !text.empty();
     add(around->second.prefix, false);
-    add(content.take() + around->second.suffix, trained);
+    add(text, trained);
   };
   in.object([&](std::string_view key) {
     if (key != "messages") return in.skip();
@@ -134,7 +135,8 @@ Result<std::vector<TextPart>> message_parts(const std::string& what, std::string
   TITAN_RETURN_IF_ERROR(bad_line(line, in.finish()));
   if (!found)
     return ckpt::invalid(what + " has no member 'messages'").with_hint("--completions reads prompt and completion");
-  if (!answers) return ckpt::invalid(what + " has no message of the role 'assistant': nothing would be trained on");
+  if (!answers)
+    return ckpt::invalid(what + " has no message of the role 'assistant' with a text: nothing would be trained on");
   return parts;
 }
 

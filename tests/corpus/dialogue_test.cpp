@@ -52,6 +52,8 @@ TEST(Dialogue, MessagesOfTheAssistantAreTrainedOnWithWhatEndsThem) {
   EXPECT_THAT(refused(R"({"messages":[{"role":"user","content":"x"}]})"),
               HasSubstr("no message of the role 'assistant'"));
   EXPECT_THAT(refused(R"({"messages":[{"role":"user"}]})"), HasSubstr("no member 'content'"));
+  const auto bare = message_parts("l", R"({"messages":[{"role":"assistant","content":""}]})", {{{"assistant", {}}}});
+  EXPECT_EQ(bare.status().code, Code::kInvalid) << "neither the answer nor the template has a text";
   EXPECT_THAT(refused(R"({"messages":[],"messages":[]})"), HasSubstr("there twice"));
   EXPECT_EQ(refused("{}"), "l has no member 'messages'");
 }
