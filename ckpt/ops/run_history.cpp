@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "ckpt/base/nearest.h"
 #include "ckpt/model/history.h"
@@ -103,6 +104,7 @@ Result<RunHistory> read_history(Fs& fs, const std::string& run) {
     RunHistory history = history_of(state, steps);
     history.folder = folder;
     history.newest = step.path;
+    history.skipped = std::move(none.causes);
     return history;
   }
   return none;

@@ -36,15 +36,17 @@ struct HistoryEntry {
 struct RunHistory {
   std::string folder;                  ///< the folder that holds the steps
   std::string newest;                  ///< path of the step whose history this is
+  std::vector<std::string> skipped;    ///< newer steps that were not read, and why; newest first
   std::string origin;                  ///< id of the checkpoint from which the run started; empty: none
   std::string gone;                    ///< attempts_gone(): which attempts a long history dropped
   std::vector<HistoryEntry> attempts;  ///< oldest first
 };
 
 /// The history of a run, from its newest train state and the manifests of its valid steps in ascending order. Does not
-/// set `folder` and `newest`. Pure.
+/// set `folder`, `newest` and `skipped`. Pure.
 RunHistory history_of(const TrainState& newest, const std::vector<const Manifest*>& steps);
-/// Reads the history in the newest valid step that has one, and the configurations of all valid steps.
+/// Reads the history in the newest valid step that has one, and the configurations of all valid steps. Newer steps are
+/// named in `skipped`.
 /// \error kNotFound (no run, or no valid step with a history), and the errors of reading the folder and that step
 Result<RunHistory> read_history(Fs& fs, const std::string& run);
 

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/run_history.h"
 #include "cli/kit/json_out.h"
@@ -154,12 +155,21 @@ std::string blame_json(const ckpt::RunHistory& history, const std::string& key,
   return json.document();
 }
 
+/// Warnings about newer steps, whose starts are missing in the history.
+std::vector<std::string> skipped_steps(const ckpt::RunHistory& history) {
+  std::vector<std::string> warnings;
+  for (const std::string& step : history.skipped)
+    warnings.push_back("the history is that of " + ckpt::base_name(history.newest) + ", not of " + step);
+  return warnings;
+}
+
 }  // namespace
 
 ckpt::Result<Answer> run_log(const Request& request) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::RunHistory history,
                          ckpt::read_history(request.fs, request.command.positionals[0]));
-  return Answer{.text = request.json ? log_json(history) : log_text(history, request.style)};
+  return Answer{.text = request.json ? log_json(history) : log_text(history, request.style),
+                .warnings = skipped_steps(history)};
 }
 
 ckpt::Result<Answer> run_blame(const Request& request) {
@@ -167,8 +177,9 @@ ckpt::Result<Answer> run_blame(const Request& request) {
                          ckpt::read_history(request.fs, request.command.positionals[0]));
   const std::string key = recipe::canonical_name(request.command.positionals[1]);
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::KeyOrigin> origins, ckpt::blame_key(history, key));
-  return Answer{.text = request.json ? blame_json(history, key, origins)
-                                     : blame_text(history, key, origins, request.style)};
+  return Answer{
+      .text = request.json ? blame_json(history, key, origins) : blame_text(history, key, origins, request.style),
+      .warnings = skipped_steps(history)};
 }
 
 }  // namespace titan::cli
