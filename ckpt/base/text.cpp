@@ -1,13 +1,12 @@
 #include "ckpt/base/text.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace titan::ckpt {
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
-  return text;
+  return joined(words, between, std::identity());
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace titan::ckpt {
@@ -19,7 +20,8 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 template <typename Items, typename TextOf>
 std::string joined(const Items& items, std::string_view between, TextOf text_of) {
   std::string text;
-  for (const auto& item : items) text.append(text.empty() ? "" : between) += std::invoke(text_of, item);
+  bool first = true;
+  for (const auto& item : items) text.append(std::exchange(first, false) ? "" : between) += std::invoke(text_of, item);
   return text;
 }
 

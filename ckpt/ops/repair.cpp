@@ -235,8 +235,10 @@ Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options) {
   report.dst = options.dst;
   // Wrong arguments are refused before every byte of SRC is read.
   TITAN_RETURN_IF_ERROR(check_rewrite(fs, report.src, options.dst, options.force));
-  if (const auto manifest = read_manifest(fs, report.src); manifest.ok())
-    TITAN_RETURN_IF_ERROR(check_step_name(options.dst, manifest->step));
+  if (const auto manifest = read_manifest(fs, report.src); manifest.ok()) {
+    report.step = manifest->step;
+    TITAN_RETURN_IF_ERROR(check_step_name(options.dst, report.step));
+  }
   TITAN_ASSIGN_OR_RETURN(Donors donors, Donors::open(fs, options.donors, options.open, options.resolve));
   if (options.begin) options.begin("verify " + report.src);
   TITAN_ASSIGN_OR_RETURN(VerifyReport found, verify_source_of(fs, report.src, options));

@@ -119,6 +119,9 @@ class Scrubber {
       return ok_status();
     }
     TITAN_RETURN_IF_ERROR(found.status());
+    // An earlier call of the round may have verified it, too: a step without a readable manifest is never done.
+    std::erase_if(report_.status.done,
+                  [&](const ScrubbedStep& one) { return one.step == step.step && one.id == id_of(step); });
     report_.status.done.push_back({step.step, id_of(step), found->damage, found->unreadable_places, options_.now()});
     for (const VerifiedStep& one : found->steps) report_.verified.add(one);
     (void)write();  // an error shows at the next write

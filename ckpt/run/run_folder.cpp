@@ -72,13 +72,20 @@ static bool is_step_and_id(std::string_view text) {
   return dash != std::string_view::npos && dash + 1 < text.size() && parse_step_name(text.substr(0, dash));
 }
 
+// Whether the text is the rest of a name of probe_store(): "probe-", an id, and "-a" or "-b".
+static bool is_probe(std::string_view text) {
+  constexpr std::string_view kProbe = "probe-";
+  if (!text.starts_with(kProbe) || !(text.ends_with("-a") || text.ends_with("-b"))) return false;
+  return is_save_id(text.substr(0, text.size() - 2).substr(kProbe.size()));
+}
+
 bool is_leftover(const DirEntry& entry) {
   if (entry.type == FileType::kFile) return entry.name == kLatestTemporary || entry.name == kNearMarkTemporary;
   if (entry.type != FileType::kDirectory) return false;
   const std::string_view name = entry.name;
   if (name.starts_with(kTrashPrefix)) {
     const std::string_view rest = name.substr(kTrashPrefix.size());
-    return rest.starts_with("probe-") || is_step_and_id(rest);
+    return is_probe(rest) || is_step_and_id(rest);
   }
   constexpr std::string_view kTemporary = ".tmp-";
   const std::size_t dot = name.find('.');

@@ -105,8 +105,8 @@ Result<std::string> follow_step(Fs& fs, const std::string& path);
 inline constexpr const char* kLatestTemporary = "latest.tmp";
 
 /// True for the leftovers of a save, deletion, rewrite or store probe of Titan: a folder "<step name>.tmp-<id>", "<step
-/// name>.tmp-rewrite", ".trash-<step name>-<id>" or ".trash-probe-...", and the files "latest.tmp" and "near.id.tmp".
-/// recover.h removes them.
+/// name>.tmp-rewrite", ".trash-<step name>-<id>" or ".trash-probe-<id>-a" (or -b), and the files "latest.tmp" and
+/// "near.id.tmp". recover.h removes them.
 bool is_leftover(const DirEntry& entry);
 /// True for leftovers of a deletion or of probe_store().
 bool is_trash(const DirEntry& entry);

@@ -39,7 +39,7 @@ struct Way {
 bool is_damage(const Status& status) { return status.code == Code::kCorrupt || status.code == Code::kNotFound; }
 
 Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
-                     bool known_damaged) {
+                     const CommitOptions& options) {
   const std::string name = step_name(manifest.step);
   const std::string final_path = join_path(checkpoint_dir, name);
   Way way;
@@ -51,10 +51,10 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
   auto present = look_at_step(fs, final_path);
   // One failed read proves nothing, so the step is read a second time.
   if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
-  const bool known_lost = known_damaged && present.status().code == Code::kMediaError;
+  const bool known_lost = options.known_damaged && present.status().code == Code::kMediaError;
   if (!present.ok() && !is_damage(present.status()) && !known_lost)
     return present.status().wrapped("cannot tell whether " + final_path + " is valid");
-  const bool looks_valid = present.ok() && !known_damaged, foreign = looks_valid && present->id != manifest.id;
+  const bool looks_valid = present.ok() && !options.known_damaged, foreign = looks_valid && present->id != manifest.id;
   if (looks_valid && !foreign) {
     // Bytes may be damaged although the id is equal, for example in a copy that a user put back.
     const Result<Digest> read = prove_step(fs, final_path);
@@ -74,6 +74,8 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
                      present->id.hex() + "; it lies in " + aside + " now, and nothing deletes it";
   else
     way.damaged_aside = aside;
+  // The step was read meanwhile, which takes long.
+  if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
   TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, aside));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   return way;
@@ -155,17 +157,16 @@ Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::
   published.path = join_path(checkpoint_dir, name);
   published.id = manifest.id;
   for (const FileEntry& file : manifest.files) published.bytes += file.bytes;
-  if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
-  TITAN_ASSIGN_OR_RETURN(Way way, make_way(fs, checkpoint_dir, tmp_dir, manifest, options.known_damaged));
+  TITAN_ASSIGN_OR_RETURN(Way way, make_way(fs, checkpoint_dir, tmp_dir, manifest, options));
   published.already_there = way.already_there;
   published.damaged_aside = std::move(way.damaged_aside);
   if (!way.unexpected.empty()) published.warnings.push_back(std::move(way.unexpected));
+  if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
   if (published.already_there) {
     // The process that renamed the step may have died before its sync.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
     if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
   } else {
-    if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
     TITAN_ASSIGN_OR_RETURN(const FileInfo before, fs.stat(tmp_dir));
     if (Status moved = fs.rename_noreplace(tmp_dir, published.path);
         !moved.ok() && !has_moved(fs, before, tmp_dir, published.path))

@@ -36,8 +36,8 @@ struct CommitOptions {
   /// True: two processes found damage in the existing step of this number while loading it, although its manifest and
   /// sizes are right.
   bool known_damaged = false;
-  /// Checks that the lock of the run is still held; called before an existing step is checked, and right before the
-  /// step gets its name. An error ends the save, and nothing is published.
+  /// Checks that the lock of the run is still held; called right before an existing step is moved aside, and right
+  /// before the step gets its name. An error ends the save, and nothing is published.
   std::function<Status()> still_ours;
 };
 

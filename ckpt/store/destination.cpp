@@ -28,7 +28,7 @@ bool is_checkpoint(Fs& fs, const std::string& folder) {
 }  // namespace
 
 bool is_below(const std::string& path, const std::string& folder) {
-  return path.starts_with(folder == "/" ? folder : folder + "/");
+  return path != folder && path.starts_with(folder == "/" ? folder : folder + "/");
 }
 
 Status check_outside_checkpoints(Fs& fs, const std::string& path) {

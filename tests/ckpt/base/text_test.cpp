@@ -14,6 +14,7 @@ using ::testing::ElementsAre;
 TEST(Text, JoinsWords) {
   EXPECT_EQ(joined({}), "");
   EXPECT_EQ(joined({"a", "b"}), "a, b");
+  EXPECT_EQ(joined({"", "a", ""}), ", a, ");
   EXPECT_EQ(joined({"a", "b", "c"}, " or "), "a or b or c");
 }
 

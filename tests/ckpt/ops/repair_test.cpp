@@ -280,6 +280,7 @@ TEST_P(Repair, WritesNothingWhereNothingIsDamaged) {
   const RepairReport report = repaired();
   EXPECT_TRUE(report.whole());
   EXPECT_FALSE(report.written);
+  EXPECT_EQ(report.step, manifest_.step);
   EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
 }
 

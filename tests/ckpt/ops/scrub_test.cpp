@@ -77,6 +77,22 @@ TEST_F(Scrub, GoesOnWhereItWasStoppedAndThenBeginsAnew) {
   EXPECT_EQ(begun_.size(), 3u) << "the round was complete";
 }
 
+TEST_F(Scrub, AStepWithoutAManifestIsCountedOnceInARoundOfTwoCalls) {
+  ASSERT_TRUE(fs_.remove_file("/run/checkpoint/step-00000010/manifest.json").ok());
+  CancelSource stop;
+  options_.cancel = CancelToken(stop);
+  options_.begin = [&](const std::string& path) {
+    begun_.push_back(path.substr(path.size() - 2));
+    if (begun_.size() == 2) stop.request(StopReason::kTerminate);
+  };
+  EXPECT_EQ(scrub_run(fs_, options_).status().code, Code::kTerminated);
+  options_.cancel = {};
+  EXPECT_EQ(scrub().status.done.size(), 3u);
+  const std::string text = get_text(fs_, options_.status);
+  EXPECT_EQ(text.find("titan_scrub_step_damaged_places{run=\"/run\",step=\"10\""),
+            text.rfind("titan_scrub_step_damaged_places{run=\"/run\",step=\"10\""));
+}
+
 TEST_F(Scrub, AFileThatIsNoStatusOfThisRunStaysAsItIs) {
   scrub();
   ScrubStatus other = *parse_scrub(get_text(fs_, options_.status));

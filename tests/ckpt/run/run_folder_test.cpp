@@ -93,8 +93,9 @@ TEST(StepName, HasOneSpellingOnly) {
 
 TEST_F(Run, ScanSortsNewestFirstAndTellsLeftoversFromForeignThings) {
   for (std::uint64_t number : {9, 10, 2}) step(number, "full");
-  for (const char* name : {"step-00000011.tmp-0123456789ab", ".trash-step-00000001-x", "step-12", "foo-step-00000001",
-                           "step-00000001.backup", "step-00000001.tmp-", "notes.tmp-1", ".trash-", "latest.d"})
+  for (const char* name : {"step-00000011.tmp-0123456789ab", ".trash-step-00000001-x", ".trash-probe-0123456789ab-a",
+                           ".trash-probe-mine", "step-12", "foo-step-00000001", "step-00000001.backup",
+                           "step-00000001.tmp-", "notes.tmp-1", ".trash-", "latest.d"})
     ASSERT_TRUE(fs.make_dir(join_path(dir, name)).ok());
   ASSERT_TRUE(put_text(fs, dir + "/step-00000100", "a file").ok());
   ASSERT_TRUE(put_text(fs, dir + "/.trash-file", "").ok());
@@ -105,9 +106,11 @@ TEST_F(Run, ScanSortsNewestFirstAndTellsLeftoversFromForeignThings) {
   EXPECT_EQ(found.steps[1].step, 9u);
   EXPECT_EQ(found.steps[2].step, 2u);
   EXPECT_EQ(found.steps[0].path, dir + "/step-00000010");
-  EXPECT_THAT(found.leftovers, ElementsAre(".trash-step-00000001-x", "step-00000011.tmp-0123456789ab"));
-  EXPECT_THAT(found.foreign, ElementsAre(".trash-", ".trash-file", "foo-step-00000001", "latest.d", "notes.tmp-1",
-                                         "step-00000001.backup", "step-00000001.tmp-", "step-00000100", "step-12"));
+  EXPECT_THAT(found.leftovers,
+              ElementsAre(".trash-probe-0123456789ab-a", ".trash-step-00000001-x", "step-00000011.tmp-0123456789ab"));
+  EXPECT_THAT(found.foreign,
+              ElementsAre(".trash-", ".trash-file", ".trash-probe-mine", "foo-step-00000001", "latest.d", "notes.tmp-1",
+                          "step-00000001.backup", "step-00000001.tmp-", "step-00000100", "step-12"));
 }
 
 TEST_F(Run, ScanOfAMissingFolderIsEmptyButAnUnreadableOneIsAnError) {

@@ -271,6 +271,16 @@ TEST_F(Commit, PublishesNothingOnceTheRunIsSomebodyElses) {
   EXPECT_FALSE(fs_.stat("/run/step-00000040").ok());
 }
 
+// Reading the step that is in the way takes long.
+TEST_F(Commit, MovesNothingAsideOnceTheRunIsSomebodyElses) {
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+  const auto receipts = write("eeeeeeeeeeee");
+  const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts,
+                                     {.known_damaged = true, .still_ours = [] { return locked("taken over"); }});
+  EXPECT_EQ(published.status().code, Code::kLocked);
+  EXPECT_TRUE(fs_.stat("/run/step-00000040").ok());
+}
+
 TEST_F(Commit, AFailedReadIsNoProofOfDamage) {
   ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
   const auto receipts = write("bbbbbbbbbbbb");
