@@ -162,7 +162,7 @@ ckpt::Result<Answer> run_config(const Request& request) {
   }
   // With --json the warnings go to stderr, too.
   if (request.json)
-    for (const std::string& warning : loaded.warnings) report_note(warning, request.color);
+    for (const std::string& warning : loaded.warnings) report_warning(warning, request.json, request.color);
   return Answer{.text = request.json ? config_json(loaded) : config_text(loaded), .notes = loaded.warnings};
 }
 
