@@ -273,7 +273,8 @@ ckpt::Result<Answer> run_sample(const Request& request) {
   Show show(request.json, isatty(STDOUT_FILENO) == 1);
   recipe::TextStream stream(command.all("stop"));
   TextDecoder decoder(texts);
-  if (as_text) decoder.follow(report.options.prompt);
+  const bool decodes = as_text || command.has("stop");
+  if (decodes) decoder.follow(report.options.prompt);
   const auto gate = [&] {
     const ckpt::CancelToken cancel = stop_on_signals();
     if (as_text) {
@@ -287,10 +288,9 @@ ckpt::Result<Answer> run_sample(const Request& request) {
   };
   std::string text;
   const auto hear = [&](std::int64_t token) {
-    if (!as_text) return show.put("," + std::to_string(token));
-    const std::string more = stream.push(decoder.push(token));
+    const std::string more = decodes ? stream.push(decoder.push(token)) : "";
     text += more;
-    const bool read = show.put(more);
+    const bool read = show.put(as_text ? more : "," + std::to_string(token));
     report.stopped = stream.stopped();
     return read && !stream.stopped();
   };
