@@ -40,11 +40,15 @@ Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const C
   report.bytes = writer.bytes();
   report.tensors = writer.report();
   report.notes = writer.notes();
+  const auto add_rounding = [&] {
+    if (report.count([](const TensorReport& tensor) { return tensor.cast(); }) > 0) report.rounding = writer.rounding();
+  };
   if (target.dry_run) {
     TITAN_RETURN_IF_ERROR(
         ckpt::check_rewrite(fs, source.path(), target.destination, target.force, replaceable_by(format)));
     Discard nowhere(fs);
     TITAN_RETURN_IF_ERROR(writer.write(nowhere, target.destination, progress));
+    add_rounding();
     return report;
   }
   TITAN_ASSIGN_OR_RETURN(
@@ -55,7 +59,7 @@ Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const C
     if (progress) TITAN_RETURN_IF_ERROR(progress(done, total));
     return rewrite->beat();
   }));
-  if (report.count([](const TensorReport& tensor) { return tensor.cast(); }) > 0) report.rounding = writer.rounding();
+  add_rounding();
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(rewrite->folder()));
   for (const ckpt::DirEntry& entry : entries)
     report.files.push_back(format.is_one_file() ? ckpt::base_name(target.destination) : entry.name);

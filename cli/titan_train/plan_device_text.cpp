@@ -79,9 +79,12 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
                           (plan.bf16 ? "bfloat16" : "float32"));
   facts.add("links", "of each GPU, in each direction: " + format_rounded(d.nvlink_gb_s) + " GB/s within nodes of " +
                          std::to_string(d.per_node) + ", " + format_rounded(d.nic_gb_s) + " GB/s between them");
-  facts.add(d.measured ? "measured" : "assumed", format_share(d.compute_share) + " of the peak, " +
-                                                     format_share(d.link_share) + " of links and memory, " +
-                                                     format_bytes(d.reserve_bytes) + " for the libraries");
+  std::vector<std::string> measured, assumed;
+  (d.compute_measured ? measured : assumed).push_back(format_share(d.compute_share) + " of the peak");
+  (d.link_measured ? measured : assumed).push_back(format_share(d.link_share) + " of links and memory");
+  assumed.push_back(format_bytes(d.reserve_bytes) + " for the libraries");
+  if (!measured.empty()) facts.add("measured", ckpt::joined(measured));
+  facts.add("assumed", ckpt::joined(assumed));
   Facts step;
   const auto exchanged = [](double all, double hidden) {
     return seconds(all) + (hidden > 0 ? " (" + seconds(hidden) + " hidden)" : "");
@@ -100,8 +103,9 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
   step.add("speed", whole(f.tokens_per_second) + " tokens/s, " +
                         whole(f.tokens_per_second / static_cast<double>(plan.mesh.world())) + " a GPU, MFU " +
                         format_share(f.mfu));
-  return heading(palette, d.measured ? "on GPUs, by figures: of what is here the shares alone are measured"
-                                     : "on GPUs, by figures: nothing here is measured") +
+  return heading(palette, d.compute_measured || d.link_measured
+                              ? "on GPUs, by figures: only what the line `measured` has is measured"
+                              : "on GPUs, by figures: nothing here is measured") +
          facts.render(palette, "  ") + stage_table(f, plan, palette) + step.render(palette, "  ") +
          way_out(report, palette);
 }

@@ -1,6 +1,7 @@
 #include "recipe/plan/calibration.h"
 
 #include <optional>
+#include <tuple>
 
 #include "ckpt/format/json_fields.h"
 
@@ -47,13 +48,14 @@ Status calibrate(DeviceFigures& figures, std::string_view text, const std::strin
   if (!found.compute_share && !found.link_share)
     return refuse("has no calibration: the check of a slice of 8B did not pass");
   if (found.device != figures.name) return refuse("is of the device " + found.device + ", the plan of " + figures.name);
-  for (const auto& [share, place] :
-       {std::pair(found.compute_share, &figures.compute_share), std::pair(found.link_share, &figures.link_share)}) {
+  for (const auto& [share, place, measured] :
+       {std::tuple(found.compute_share, &figures.compute_share, &figures.compute_measured),
+        std::tuple(found.link_share, &figures.link_share, &figures.link_measured)}) {
     if (!share) continue;
     if (!(*share > 0) || *share > 1) return refuse("has a share that is not above 0 and at most 1");
     *place = *share;
+    *measured = true;
   }
-  figures.measured = true;
   return ckpt::ok_status();
 }
 

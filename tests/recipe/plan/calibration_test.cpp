@@ -19,7 +19,7 @@ std::string refusal(const std::string& text) {
   EXPECT_EQ(status.code, ckpt::Code::kInvalid) << status.to_string();
   EXPECT_THAT(status.hint, HasSubstr("scripts/gpu-check"));
   EXPECT_EQ(figures.compute_share, device_figures("h100")->compute_share);
-  EXPECT_FALSE(figures.measured);
+  EXPECT_FALSE(figures.compute_measured || figures.link_measured);
   return status.message;
 }
 
@@ -28,10 +28,12 @@ TEST(Calibration, SetsTheSharesThatWereMeasured) {
   ASSERT_TRUE(calibrate(figures, report(R"({"device": "h100", "compute_share": 0.47})"), "report.json").ok());
   EXPECT_EQ(figures.compute_share, 0.47);
   EXPECT_EQ(figures.link_share, device_figures("h100")->link_share);
-  EXPECT_TRUE(figures.measured);
+  EXPECT_TRUE(figures.compute_measured);
+  EXPECT_FALSE(figures.link_measured) << "the report does not have it";
   ASSERT_TRUE(
       calibrate(figures, report(R"({"device": "h100", "compute_share": 0.4, "link_share": 0.7})"), "report.json").ok());
   EXPECT_EQ(figures.link_share, 0.7);
+  EXPECT_TRUE(figures.link_measured);
 }
 
 TEST(Calibration, RefusesWhatSaysNothingOfThisDevice) {
