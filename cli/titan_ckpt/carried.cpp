@@ -26,8 +26,9 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
   return files.empty()
              ? out
              : out +
-                   folded_line("  not verified: these files were taken over unread; --verify checks every digest first",
-                               style.palette, 4) +
+                   folded_line(
+                       "  not verified: these files were taken over unchecked; --verify checks every digest first",
+                       style.palette, 4) +
                    "\n";
 }
 

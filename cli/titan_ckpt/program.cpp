@@ -23,8 +23,8 @@ std::string meant_by_path(const std::string& path) {
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST if it is a checkpoint"};
   const Flag force_patch{"force", "", "replace P if it is a patch"};
-  const Flag verify_first{"verify", "",
-                          "check every digest of SRC first (always with --force); otherwise its files are used unread"};
+  const Flag verify_first{
+      "verify", "", "check every digest of SRC first (always with --force); otherwise its files are used unchecked"};
   const Flag dry_run{"dry-run", "", "show what would be done; write nothing"};
   const auto only_after = [](const char* word, Flag flag) {
     flag.after = word;
@@ -185,7 +185,7 @@ Program titan_ckpt_program() {
             {"untie", "", "write a tied head as a separate tensor"},
             {"ema", "", "the exponential average of the parameters (training.ema) instead of the parameters"},
             {"config", "FILE.toml",
-             "configuration of the run of a DCP checkpoint, torchtitan's or Titan's, to continue that run"},
+             "configuration of the run of another trainer's checkpoint, theirs or Titan's, to continue that run"},
             {"set", "SECTION.KEY=VALUE", "with --config: override or add a key, such as model.n_heads", 0,
              Repeat::kMany},
             {"lr-from-config", "", "with --to dcp: take the LR schedule from --config"},

@@ -99,7 +99,8 @@ class CurveBuilder {
 /// read_metrics
 ckpt::Result<RunCurves> read_curves(ckpt::Fs& fs, const std::string& run, const CurveOptions& options);
 
-/// Names that distinguish the runs: the last part of each path, or whole paths if that is not enough.
+/// Names of different runs that distinguish them: the name of the run's folder, or the path as typed for runs whose
+/// folders have the same name.
 std::vector<std::string> run_names(ckpt::Fs& fs, const std::vector<std::string>& runs);
 
 }  // namespace titan::recipe

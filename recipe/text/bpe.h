@@ -16,7 +16,7 @@
 
 namespace titan::recipe {
 
-/// The object "model" of tokenizer.json.
+/// What a tokenizer.json says of its BPE: its object "model", and `byte_level` from its pre-tokenizer.
 struct BpeParts {
   std::vector<std::pair<std::string_view, std::uint32_t>> vocabulary;
   std::vector<std::pair<std::string_view, std::string_view>> merges;  ///< in order of rank

@@ -33,8 +33,9 @@ class StepRow {
   void note_memory(int rank, const PeakMemory& memory);
   /// Sets StepOutput::balance, for a model with experts.
   void note_balance(double balance);
-  /// Sums the array over all ranks, within each node first. Except for flags, only one rank sets each value, so bits do
-  /// not depend on the order of additions. Call it before the functions below. Collective. \error CommError
+  /// Sums the array over all ranks, within each node first. Bits do not depend on the order of additions: one rank sets
+  /// a value, or the sum is exact (flags, and the balance, which is rounded for that). Call it before the functions
+  /// below. Collective. \error CommError
   void add_up(Control& all);
 
   double loss_sum() const;

@@ -1,6 +1,6 @@
 #pragma once
-// TensorBoard event files, one per start of a run. All files of a run are in one folder, so that TensorBoard shows one
-// curve.
+// TensorBoard event files, one for each start and each rollback of a run. All files of a run are in one folder, so that
+// TensorBoard shows one curve.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -52,9 +52,9 @@ std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter)
 /// whose gradient is summed over chunks of the logits.
 std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter);
 
-/// For sums in turns: the elements of stage `stage` that each data-parallel rank sums in the end. Slots are the
-/// parameters of the stage; a tied head's slot comes last, and a rank sums the elements of it that its counterpart on
-/// the first stage owns of the embedding.
+/// For sums in turns: the elements of stage `stage` whose final sums each data-parallel rank computes. Slots are the
+/// parameters of the stage. A tied head's slot comes last; it is divided among the ranks of the last stage as the
+/// embedding is divided among those of the first.
 std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage);
 
 /// Plans the exchange of data-parallel rank `dp_rank` of pipeline rank `pp_rank`.
