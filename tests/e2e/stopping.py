@@ -89,12 +89,16 @@ class Stopping(unittest.TestCase):
         self.assertRegex(log, r"Ctrl-C again stops at once and loses (the \d+ steps? since step 5|this step)")
 
     def test_03_the_second_ctrl_c_says_what_was_lost_also_in_the_log(self):
-        # Steps of seconds: both signals come within one.
-        code, log = self.stop([INTERRUPT, INTERRUPT], 2, 3, training__global_batch_size=1536, checkpoint__interval=2)
+        # Steps of seconds: the second signal comes before a save. On a busy machine, the first may come a step later than the third.
+        slow = {"training__global_batch_size": 3072, "training__steps": 100_000, "lr_scheduler__total_steps": 10}
+        self.train(75, 2, debug__stop_at_step=2, training__global_batch_size=3072)
+        code, log = self.stop([INTERRUPT, INTERRUPT], 2, 3, **slow)
         self.assertEqual(code, 130, log)
-        lost = "W r0 Ctrl-C: stopped without a save; the 1 step since step 2 is lost\n"
-        self.assertIn(lost, log)
-        self.assertIn(lost, (self.run / "logs" / "rank-0.log").read_text())
+        lost = re.search(r"W r0 Ctrl-C: stopped without a save; (?:the 1 step since step 2 is|the (\d+) steps since step 2 are) lost\n", log)
+        self.assertIsNotNone(lost, log)
+        done = len([step for step in harness.step_lines(self.run) if step > 2])
+        self.assertIn(int(lost[1] or 1) - done, (0, 1), log)  # the line of the last step may be missing
+        self.assertIn(lost[0], (self.run / "logs" / "rank-0.log").read_text())
         self.assertIn("note: exit 130: the same command goes on from step 2: ", log)
         self.assertEqual(self.errors(log), [])
 
@@ -302,7 +306,7 @@ class Stopping(unittest.TestCase):
 
     def test_23_a_second_ctrl_c_within_a_save_leaves_nothing_that_is_in_the_way(self):
         saving = lambda: any(self.run.glob("checkpoint/*.tmp-*"))  # noqa: E731
-        large = {"model.dim": 512, "model.ffn_dim": 2048, "model.n_layers": 6, "training.steps": 6, "checkpoint.interval": 3}
+        large = {"model.dim": 512, "model.ffn_dim": 2048, "model.n_layers": 6, "training.steps": 9, "checkpoint.interval": 3}
         process = harness.start(CONFIG, 2, self.keys(large))
         while not saving():
             self.assertIsNone(process.poll(), "the run ended early")
@@ -315,7 +319,7 @@ class Stopping(unittest.TestCase):
         self.assertRegex(log, rf"note: exit {process.returncode}: .*: \S*titan-train run ")
         self.train(0, 2, **{key.replace(".", "__"): value for key, value in large.items()})
         self.assertEqual(harness.leftovers(self.run), [])
-        self.assertEqual(harness.published_steps(self.run)[-1], 6)
+        self.assertEqual(harness.published_steps(self.run)[-1], 9)
 
     def test_24_a_signal_to_one_rank_or_to_a_stopped_launcher_saves_too(self):
         def to_rank_1(process):
