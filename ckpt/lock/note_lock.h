@@ -39,8 +39,8 @@ class NoteLock {
 
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
   /// valid only after settle(). With `disposable`, the file is removed after a failure if no other process can own it.
-  /// \error what `refuse` returns (a holder is alive), kNotFound (the file was removed meanwhile: try again), that of
-  /// LockWait::cancel, kMediaError, kFailed
+  /// \error what `refuse` returns (a holder is alive), kNotFound (the file was removed meanwhile: try again),
+  /// kInterrupted or kTerminated (`wait.cancel` ended the wait), kMediaError, kFailed
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
   /// Makes claimed locks valid. If another process may have claimed one of them at the same moment, waits

@@ -26,8 +26,8 @@ std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool ste
 /// Holds the locks of runs_around() until destroyed.
 class RunGuard {
  public:
-  /// Takes the locks of runs_around(). \error kLocked (names the holder, and since when), that of LockWait::cancel,
-  /// kMediaError, kFailed
+  /// Takes the locks of runs_around(). \error kLocked (names the holder, and since when), kInterrupted or kTerminated
+  /// (lock_wait().cancel ended the wait), kMediaError, kFailed
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
   /// Takes the locks of a run: on `run_dir` and on the real folder of its steps. Both folders must exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);

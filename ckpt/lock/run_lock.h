@@ -15,7 +15,7 @@ inline constexpr const char* kRunLockFile = "run.lock";
 struct RunLock {
   /// Takes the lock. `self` is the note of this process (this_process()). May wait kSilenceSeconds to find out whether
   /// a holder that this host's kernel does not see is alive, and then kSettleSeconds. \error kLocked (names the holder,
-  /// and since when), that of LockWait::cancel, kMediaError, kFailed
+  /// and since when), kInterrupted or kTerminated (`wait.cancel` ended the wait), kMediaError, kFailed
   static Result<std::unique_ptr<NoteLock>> take(Fs& fs, const std::string& folder, LockOwner self,
                                                 const LockWait& wait = lock_wait());
   /// As take(), but without NoteLock::settle: for callers that claim several locks and settle them together.

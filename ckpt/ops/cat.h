@@ -35,10 +35,10 @@ struct CatReport {
 };
 
 /// Shows a tensor or a slice of it. For the preview, reads only the leaves with the first and last values. With `out`,
-/// reads every leaf with elements of the slice once, one leaf at a time. `out` is replaced only when it is complete; in
-/// a run folder, under the run's lock.
-/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt,
-/// kIncompatible, kFailed, kInterrupted, kTerminated
+/// also reads every leaf with elements of the slice, about 1 MiB at a time. `out` is replaced only when it is complete;
+/// in a run folder, under the run's lock.
+/// \error kNotFound (no checkpoint, or no such tensor; names similar ones), kInvalid, kUnsupported (the slice), kLocked,
+/// kCorrupt, kIncompatible, kMediaError, kFailed, kInterrupted, kTerminated
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 
 /// The header of a .npy file, format 1.0, padded so that the data starts at a multiple of 64 bytes.

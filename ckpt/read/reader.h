@@ -63,7 +63,8 @@ class CheckpointReader {
   /// manifest; other components are read from the folder.
   static CheckpointReader known(Fs& fs, std::string path, Manifest manifest,
                                 std::map<std::string, std::string> json = {});
-  /// For a checkpoint of another format. Its bytes cannot be checked, because it has no digests.
+  /// For a checkpoint of another format. It has no digests, so its bytes are checked only as far as the format allows
+  /// (torch DCP has a CRC).
   explicit CheckpointReader(std::unique_ptr<CheckpointContent> content) : content_(std::move(content)) {}
 
   const std::string& path() const { return content_->path; }

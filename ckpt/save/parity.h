@@ -1,6 +1,7 @@
 #pragma once
-// Makes parity files from the members of a checkpoint, and rebuilds lost members from parity files. Uses at most 20 MiB
-// of memory besides the manifest. \source FORMAT.md, "Parity"
+// Makes parity files from the members of a checkpoint, and rebuilds lost members from parity files. Parity files belong
+// to a group of at most kParityGroup members. Uses at most 20 MiB of memory besides the manifest. \source FORMAT.md,
+// "Parity"
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,9 +21,9 @@ struct ParityHooks {
   std::function<void(std::uint64_t bytes)> advanced;  ///< gets the number of bytes of members that were read
 };
 
-/// Writes `rows` parity files per group of `manifest`, which has none yet, into `folder` (which holds the members), and
-/// adds them to `manifest`. Syncs the files and the folder `parity/`. \error kFailed, kMediaError, kCorrupt (a member
-/// is too short), the errors of the hooks
+/// Divides the members of `manifest` into groups, writes `rows` parity files for each group into `folder` (which holds
+/// the members), and adds them to `manifest`, which must not list parity files yet. Syncs the files and the folder
+/// `parity/`. \error kFailed, kMediaError, kCorrupt (a member is too short), the errors of the hooks
 Status write_parity(Fs& fs, const std::string& folder, std::uint32_t rows, Manifest& manifest,
                     const ParityHooks& hooks = {});
 

@@ -38,7 +38,7 @@ class Fields {
     fail(ckpt::incompatible(what_ + ": '" + std::string(key) + "' is not a text"));
     return absent;
   }
-  /// A list; nullptr if absent. Another kind of value is an error.
+  /// A list; nullptr if absent or null. Another kind of value is an error.
   const JsonValue* list(std::string_view key) {
     const JsonValue* value = find(key);
     if (value == nullptr || value->kind() == JsonValue::Kind::kList) return value;

@@ -21,11 +21,11 @@ ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const Js
 /// Values that are written into a configuration in addition to the model's dimensions.
 struct HfDefaults {
   std::string dtype = "float32";        ///< "float32", "bfloat16", "float16"
-  std::uint64_t max_positions = 2048;   ///< context length in tokens; a longer context of `base` is kept
+  std::uint64_t max_positions = 2048;   ///< context length in tokens; write_hf_config() keeps a longer one
   std::uint64_t trained_positions = 0;  ///< sequence length of the latest training; 0: not known
 };
 
-/// Whether `base` describes exactly this model.
+/// Whether the configuration `base` has exactly the dimensions of `model`; its other keys do not matter.
 bool describes(const JsonValue& base, const recipe::ModelDims& model);
 
 /// Makes a configuration that transformers 4 and 5 read, for a model of one of the families (family_for). `base` is the

@@ -33,9 +33,13 @@ struct LaunchEvents {
   std::function<void(const std::string& message, const std::string& hint)> failed;
 };
 
-/// Runs `nproc` ranks of `program` on this host and returns the exit code of the job when all have ended: the code that
-/// all ranks agreed on; else the code of the first rank that failed by itself, if it is a documented exit code; 3 for a
-/// dead rank; 130 or 143 if a stop signal killed the ranks before they could save; 130 after a second SIGINT.
+/// Runs `nproc` ranks of `program` on this host and returns the exit code of the job when all have ended, the first of
+/// these that applies:
+/// - 130 after a second SIGINT, unless all ranks ended well
+/// - the code with which all ranks ended; 75 if all ended well with different codes
+/// - 130 or 143 if the forwarded stop signal killed a rank
+/// - 3 if another signal killed a rank, or a rank is stopped
+/// - the code of the first rank that failed by itself; 3 if it is no documented exit code
 ///
 /// The calling process should have one thread: the ranks die with the thread that started them. Afterwards the process
 /// ignores SIGTERM, SIGHUP, SIGUSR1 and SIGINT, since it only has to end with this code.

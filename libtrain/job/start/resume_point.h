@@ -72,8 +72,8 @@ struct StartDecision {
   std::string reason;                ///< for the banner
   std::vector<std::string> skipped;  ///< newer steps that were not taken, and why
   std::vector<std::string> notes;    ///< other warnings
-  /// The manifest of the checkpoint to load, if it is a Titan checkpoint. Its member files have been checked, so that
-  /// no rank has to check them again.
+  /// The manifest of the checkpoint to load, if it is a Titan checkpoint. With CheckDepth::kMembers its member files
+  /// have been checked, so that no rank has to check them again.
   std::optional<ckpt::Manifest> manifest;
   bool may_fall_back = false;  ///< damage found while loading may lead to the next older step
   bool near = false;           ///< `path` is in the near folder
