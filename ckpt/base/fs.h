@@ -3,8 +3,8 @@
 // fails. Comments call the file system and its server, if it has one, the store.
 //
 // Paths are plain strings with '/' separators. Errors name the path; those of system calls also name the call. Besides
-// the errors that its comment lists, a call may return kFailed, and a call that reads kMediaError. Implementations are
-// thread-safe; several threads may use one File through pread and pwrite.
+// the errors that its comment lists, any call may return kFailed, and a reading call also kMediaError. Implementations
+// are thread-safe; several threads may use one File through pread and pwrite.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -7,8 +7,8 @@
 
 namespace titan::ckpt {
 
-/// The number of threads for work that waits for the disk as well as for cores: `wanted`, or if that is 0 one per core,
-/// but at least 4 (a disk needs several reads at a time) and at most 16.
+/// The number of threads for work that waits for the disk as well as for cores: `wanted` if it is not 0. For 0: one per
+/// core, but at least 4 (a disk needs several reads at a time) and at most 16.
 unsigned io_threads(unsigned wanted);
 
 /// Calls `work(i)` for every i below `count`, in order of i as threads become free. Uses `threads` threads including

@@ -79,7 +79,7 @@ class PosixFile final : public File {
   int fd_, direct_ = -1;
   bool large_ = false;
   std::atomic<bool> uncached_ = true;
-  std::shared_ptr<std::atomic<bool>> refused_;  ///< shared by all files of the Fs; true if the store refuses direct_
+  std::shared_ptr<std::atomic<bool>> refused_;  ///< of the whole Fs; true if the store refuses uncached writes
   std::string path_;
   Status lost_;
   std::atomic<std::uint64_t> written_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // Objects that tasks on several threads use one after the other, such as buffers whose memory stays mapped. Unlike
-// thread_local objects they are destroyed with their owner, and if there is no memory for one, take() throws; a
+// thread_local objects they are destroyed with their Spares, and if there is no memory for one, take() throws; a
 // thread_local object would end the program.
 #include <utility>
 #include <vector>

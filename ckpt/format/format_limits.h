@@ -9,7 +9,7 @@
 namespace titan::ckpt {
 
 /// Bytes of memory that a reader counts for each member, parameter, stored tensor, piece, setting (also component and
-/// merged source) and stage cut, plus the lengths of names and settings. The limit of the sum is kMaxManifestMemory.
+/// merged source) and stage cut. Lengths of names and settings are added. The limit of the sum is kMaxManifestMemory.
 inline constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200,
                                kSettingCost = 160, kSmallCost = 100;
 

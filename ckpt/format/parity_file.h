@@ -1,5 +1,6 @@
 #pragma once
-// Parity files, from which lost members are rebuilt with the help of the other members. \source FORMAT.md, "Parity"
+// Parity files, from which lost members are rebuilt with the help of the other members. The members of a checkpoint are
+// divided into groups; each group has its own parity files. \source FORMAT.md, "Parity"
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -33,9 +34,9 @@ Status no_manifest(Fs& fs, const std::string& folder);
 /// The header of a parity file.
 struct ParityHeader {
   std::uint32_t group = 0, rows = 0, row = 0;  ///< this is parity file `row` of the `rows` of group `group`
-  std::uint64_t manifest_bytes = 0;            ///< bytes of the manifest without parity files, which follows the header
-  std::uint64_t parity_bytes = 0;              ///< bytes of the parity, which comes next: the size of the group's
-                                               ///< largest member
+  std::uint64_t manifest_bytes = 0;  ///< bytes of the manifest that follows the header; it lists no parity files
+  std::uint64_t parity_bytes = 0;    ///< bytes of the parity, which comes next: the size of the group's
+                                     ///< largest member
   std::uint32_t number() const { return group * rows + row; }
   std::uint64_t payload() const { return kParityHeader + manifest_bytes; }
   std::uint64_t file_bytes() const { return payload() + parity_bytes + kParityEnd; }
@@ -49,8 +50,8 @@ Result<ParityHeader> decode_parity_header(std::span<const std::byte> bytes, std:
 Manifest without_parity(Manifest manifest);
 /// The number of parity files per group.
 std::uint32_t parity_rows(const Manifest& manifest);
-/// The warning of a tool that makes `dst` from the checkpoint of `source` without parity files: one line with the
-/// command that makes them for `dst`. Empty if the source has none.
+/// The warning of a tool that makes `dst` from the checkpoint of `source`, but without its parity files: one line with
+/// the command that makes parity files for `dst`. Empty if the source has none.
 std::vector<std::string> parity_left_out(const Manifest& source, const std::string& dst);
 
 /// One group: the members [first, end) of a manifest without parity entries.

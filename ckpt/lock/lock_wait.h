@@ -15,7 +15,7 @@ struct LockWait {
   CancelToken cancel;                           ///< ends the wait, and recover_folder() (ckpt/run/recover.h)
   std::function<void(const std::string&)> say;  ///< gets messages: which holder is waited for, a store without file
                                                 ///< locks, a heartbeat that cannot be written
-  bool beats = true;  ///< true: a thread writes the heartbeat of a held lock; false: the holder calls pulse()
+  bool beats = true;  ///< true: a thread writes the heartbeat of a held lock; false: the holder calls NoteLock::pulse()
 };
 
 /// The LockWait of every lock in this process. A program may change it before it takes its first lock.

@@ -34,7 +34,7 @@ class NoteLock {
     kSameMoment,  ///< two processes claimed the lock at the same moment, and the other's note remained
   };
   /// Makes the error for a lock that another process has. `holder` is the note of that process (not ok: the note cannot
-  /// be read). `self` is the note of this process; self.heartbeat is the time of its first attempt.
+  /// be read). `self` is the note of this process; self.heartbeat is the time at which it began to take the lock.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Evidence seen)>;
 
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
@@ -44,8 +44,8 @@ class NoteLock {
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
   /// Makes claimed locks valid. If another process may have claimed one of them at the same moment, waits
-  /// kSettleSeconds and reads the note of each such lock again. Then starts the threads that write heartbeats, with
-  /// LockWait::beats. \error what `refuse` returns, kMediaError, kFailed
+  /// kSettleSeconds and reads the note of each such lock again. Then, if LockWait::beats is true, starts the threads
+  /// that write heartbeats. \error what `refuse` returns, kMediaError, kFailed
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
   /// Writes heartbeat 0 (the holder has ended) into the note, so that the next process need not watch it. Does nothing
   /// if the note is no longer that of this claim.
@@ -56,10 +56,11 @@ class NoteLock {
   /// Returns lost() if that is an error. Otherwise calls beat() with the current time if the last heartbeat is at least
   /// kBeatSeconds old.
   Status pulse();
-  /// Rewrites the note with heartbeat `now`. \error kLocked if another process has taken the lock, or the file was
-  /// removed: stop writing into the folder; an I/O error
+  /// Rewrites the note with heartbeat `now`. \error kLocked (another process has taken the lock, or the file was
+  /// removed: stop writing into the folder), or an I/O error
   Status beat(double now);
-  /// Reads the note again. \error kLocked if another process has taken the lock, or the file was removed
+  /// Reads the note again. \error kLocked (another process has taken the lock, or the file was removed), or an I/O
+  /// error
   Status still_ours() const;
   /// kLocked once a heartbeat has found the lock lost. Does no I/O and does not wait for a heartbeat.
   Status lost() const;

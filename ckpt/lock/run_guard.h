@@ -36,13 +36,13 @@ class RunGuard {
   /// Calls NoteLock::pulse() or NoteLock::beat() of each lock, up to the first error.
   Status pulse();
   Status beat(double now);
-  /// Reads the note of each lock again, from any thread. \error kLocked if another process has one of the locks, or its
-  /// file was removed: then nothing may be published or deleted; an I/O error
+  /// Reads the note of each lock again, from any thread. \error kLocked (another process has one of the locks, or its
+  /// file was removed: nothing may be published or deleted), or an I/O error
   Status still_ours() const;
   /// kLocked once a heartbeat has found that one of the locks is lost (NoteLock::lost()). Does no I/O; from any thread.
   Status lost() const;
-  /// NoteLock::mark() of the last lock, which is that on the folder of steps after take_run(), and after take() with
-  /// `steps`. There must be a lock.
+  /// NoteLock::mark() of the last lock. After take_run(), and after take() with `steps`, this is the lock of the folder
+  /// of steps. There must be a lock.
   std::string mark() const { return locks_.back()->mark(); }
   /// Whether each lock has a thread that writes its heartbeat.
   bool beating() const;

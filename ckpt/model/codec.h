@@ -14,8 +14,8 @@ enum class Codec : std::uint8_t {
 /// whatever a manifest claims.
 inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{64} << 20;
 
-inline constexpr std::uint32_t kMaskBothFilters = 0;  ///< both filters were applied: shuffled, then compressed
-inline constexpr std::uint32_t kMaskRaw = 3;          ///< no filter was applied: the raw chunk
+inline constexpr std::uint32_t kMaskBothFilters = 0;  ///< HDF5's filter mask of a leaf: shuffled, then compressed
+inline constexpr std::uint32_t kMaskRaw = 3;          ///< both filters were skipped: the raw chunk
 
 /// Whether a leaf under Codec::kZstd can have this stored length and filter mask.
 inline bool stored_form_ok(std::uint64_t stored_bytes, std::uint32_t filter_mask, std::uint64_t chunk_bytes) {

@@ -26,8 +26,8 @@ struct MixedSet {
   std::uint64_t most = 0;     ///< limit: the run draws at most this many samples from it; 0: no limit
   bool stops = false;       ///< true: the data end when `most` are drawn; false: its share then goes to the other sets
   std::uint64_t files = 0;  ///< how many of DataPosition::files belong to it; they follow those of earlier sets
-  /// How many of `drawn` (and of `most`) were drawn before the files of the set or seq_len changed. This number is
-  /// subtracted before the epoch of the set is computed.
+  /// The part of `drawn`, and of `most`, that does not count as epochs of the set: samples of earlier files, or samples
+  /// that were cut in another way.
   std::uint64_t uncounted = 0;
   bool operator==(const MixedSet&) const = default;
 };

@@ -28,7 +28,7 @@ struct DiffSide {
   std::uint64_t step = 0;
 };
 
-/// What is compared. If no member is set, the ids decide whether the checkpoints are equal.
+/// What is compared. If neither `only` nor `tolerance` is set, the ids decide whether the checkpoints are equal.
 struct DiffScope {
   std::string only;                    ///< glob: compare only tensors with matching names; empty: the whole state
   std::optional<Tolerance> tolerance;  ///< tensors within this distance count as equal

@@ -36,14 +36,14 @@ std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const s
 /// `checkpoint`.
 std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint);
 
-/// The parameters of one pipeline stage.
+/// The parameters of one pipeline rank, which may have several stages.
 struct StageSummary {
   std::uint64_t parameters = 0;  ///< number of tensors
   std::uint64_t elements = 0;
   std::string first, last;  ///< names of its first and last parameter in model order
   bool operator==(const StageSummary&) const = default;
 };
-/// One entry per pipeline stage (at least one).
+/// One entry per pipeline rank (at least one).
 std::vector<StageSummary> stage_summaries(const Manifest& manifest);
 
 struct InspectReport {

@@ -1,5 +1,5 @@
 #pragma once
-// Sizes of files with several hard links: their total, and how many bytes are freed if the names added here are
+// Sizes of files with several hard links: their total, and how many bytes are freed if the names in a set (Links) are
 // removed.
 #include <cstdint>
 #include <map>

@@ -12,8 +12,8 @@
 
 namespace titan::ckpt {
 
-/// The weight of each source. At most one of the members is set; if none is, all weights are equal. `decay` and `ema`
-/// are for sources at different steps.
+/// The weight of each source. At most one of `decay`, `ema` and `given` is set; if none is, all weights are equal.
+/// `decay` and `ema` are for sources at different steps.
 struct MergeWeights {
   std::optional<PhaseKind> decay;  ///< by decay_weights()
   std::optional<double> ema;       ///< by ema_weights(), 0 < beta < 1

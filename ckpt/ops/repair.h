@@ -17,7 +17,7 @@ struct RepairOptions : RewriteOptions {
   CheckpointOpener open;            ///< opens the donors
   /// Turns the name of a donor of another format into its path; empty: such donors are not accepted.
   std::function<std::string(Fs& fs, const std::string& spec)> resolve;
-  VerifyProgress progress;                             ///< progress of each of the two verifications
+  VerifyProgress progress;                             ///< progress of the verification of SRC, then of DST
   std::function<void(const std::string& what)> begin;  ///< called at the start of each part of the work
   unsigned threads = 0;                                ///< for the verifications; 0: as io_threads()
 };

@@ -53,8 +53,8 @@ Result<RunHistory> read_history(Fs& fs, const std::string& run);
 /// One start that set a key.
 struct KeyOrigin {
   std::size_t entry = 0;    ///< index in RunHistory::attempts
-  std::uint32_t since = 0;  ///< first attempt that may have set the key: no attempt from here to `entry` has a known
-                            ///< configuration
+  std::uint32_t since = 0;  ///< first attempt that may have set the key. If it is not `entry`, the attempts from it to
+                            ///< the one before `entry` have no known configuration
   KeyChange change;
 };
 

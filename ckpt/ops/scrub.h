@@ -1,6 +1,7 @@
 #pragma once
-// `scrub`: verifies the steps of a run one after another at a limited rate. After a stop, the next call continues with
-// the first step that was not verified to its end. A round is one pass over all steps, in one call or several.
+// `scrub`: verifies the steps of a run one after another at a limited rate. After a stop, the next scrub_run()
+// continues with the first step that was not verified to its end. A round is one pass over all steps, in one call or
+// several.
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -48,8 +48,8 @@ Status drop_components(Manifest& manifest, const StripOptions& options);
 Status seal_stripped(Manifest& manifest, const CheckpointReader& source);
 
 /// Plans the work, and makes all checks that could refuse the write; writes nothing. \error kInvalid (names),
-/// kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), kFailed (DST cannot be made),
-/// the errors of opening SRC and of verify_source()
+/// kIncompatible (SRC has no parameters), kUnsupported (as drop_components()), kFailed (DST cannot be made), the errors
+/// of opening SRC and of verify_source()
 Result<StripReport> plan_strip(Fs& fs, const StripOptions& options);
 /// Makes DST: takes over the kept members, writes converted shards as a stream (a few leaves in memory), and rebuilds
 /// model/model.h5 for these shards. \error as Rewrite (rewrite.h); kCorrupt (a leaf that was to be converted)

@@ -8,8 +8,9 @@
 
 namespace titan::ckpt {
 
-/// For each rank, the rank that creates the shard files it writes into. `hosts[r]` is the host of rank r. The ranks of
-/// a host, in order, form at most `files` groups of nearly equal size; the lowest rank of a group creates its files.
+/// For each rank r, the rank that creates the shard files into which r writes. `hosts[r]` is the host of rank r. The
+/// ranks of a host, in order, form at most `files` groups of nearly equal size; the lowest rank of a group creates its
+/// files.
 std::vector<std::uint32_t> file_makers(std::span<const std::string> hosts, std::uint32_t files);
 
 }  // namespace titan::ckpt

@@ -14,7 +14,7 @@ namespace titan::ckpt {
 enum class LrPolicy {
   kKeep,     ///< finish the old schedule, then hold its last rate
   kRescale,  ///< stretch the rest of the old schedule to the new end
-  kExtend,   ///< hold the rate of the step (within a warm-up: finish it, and hold its end), then decay to the new end
+  kExtend,   ///< hold the current rate (within a warm-up: finish it, and hold its end), then decay to the new end
   kRewarm,   ///< the new schedule, begun after the current step: its warm-up starts from the current rate
   kConfig,   ///< the new schedule as if it had been in force from step 1; the rate may jump at the next step
 };

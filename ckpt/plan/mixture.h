@@ -24,7 +24,7 @@ struct Draw {
   bool operator==(const Draw&) const = default;
 };
 
-/// The order of the samples of a mixture.
+/// The order of the samples of a mixture. A set is exhausted once MixedSet::most samples were drawn from it.
 class Mixture {
  public:
   /// Takes the sets from `position`, which has at least one.
@@ -60,8 +60,7 @@ class Mixture {
   std::size_t last_set_ = 0;
 };
 
-/// The number of epochs after which a set is exhausted; 0: never. Only epochs of the set's files as they are now count,
-/// not samples that were drawn before the files changed (MixedSet::uncounted).
+/// The number of epochs after which a set is exhausted; 0: never. The samples of MixedSet::uncounted do not count.
 std::uint64_t epochs_of(const MixedSet& set);
 /// How many epochs, counted as by epochs_of(), the run has read of the set once `drawn` samples were drawn from it:
 /// (drawn - uncounted) / samples.
@@ -80,8 +79,7 @@ Digest contents_of(std::span<const DataFile> files);
 /// - The other sets follow, and start from their beginning. So do all sets if the kind of data differs.
 /// - A stored set goes on with a new pass if `cut_anew` (samples are cut or ordered differently), or if its number of
 ///   samples, seq_len or sample_stride differs.
-/// - MixedSet::uncounted is added to the MixedSet::most of a stored set, since `most` in `there` counts only samples of
-///   the set's files as they are now.
+/// - MixedSet::uncounted is added to the MixedSet::most of a stored set, since `most` in `there` does not include it.
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
 /// How the sets of `next` differ from those of `stored` (data without a mixture count as one set), for example: "web 70

@@ -75,8 +75,8 @@ class CheckpointReader {
   bool foreign() const { return content_->foreign(); }
   /// Names of the parts of a foreign checkpoint that Titan cannot represent.
   std::vector<std::string> left_out() const { return content_->left_out(); }
-  /// The name that the tensor with the weights of `parameter` has in the files of a foreign checkpoint; users' rules
-  /// refer to this name. "" for a Titan checkpoint.
+  /// The name that the tensor with the weights of `parameter` has in the files of a foreign checkpoint; the rules of
+  /// checkpoint.initial_load_map refer to this name. "" for a Titan checkpoint.
   std::string name_in_file(std::uint32_t parameter) const { return content_->name_in_file(parameter); }
 
   /// The files that came with the model and that a run copies into its checkpoints.

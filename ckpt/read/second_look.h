@@ -1,6 +1,6 @@
 #pragma once
-// Confirms damage that a rank found while loading: a second process reads the same part again. Otherwise one host with
-// bad memory or a bad network could make a step seem damaged.
+// Confirms damage that a rank found while loading: a second process reads the same part again. Without this, one host
+// with bad memory or a bad network could make a step seem damaged.
 #include <cstdint>
 #include <vector>
 

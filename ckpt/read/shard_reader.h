@@ -72,11 +72,11 @@ class PieceLeaves {
 class LeafReader {
  public:
   /// Reads and decodes the compressed leaf of `row` into `raw`, and checks the raw digest. row_fits() must hold.
-  /// \error kCorrupt (not a frame, or another digest; the message does not name the leaf), kFailed (I/O)
+  /// \error kCorrupt (not a frame, or another digest; the message does not name the leaf), kMediaError, kFailed
   Status read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw);
   /// Reads the stored bytes and returns the row that describes them; the returned row equals `row` if the leaf is
   /// undamaged. row_fits() must hold. For bytes that cannot be decoded, the raw digest differs from that of `row`.
-  /// \error kFailed (I/O)
+  /// \error kMediaError, kFailed
   Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
   /// As the other measure(), for stored bytes that are already in memory.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
@@ -100,7 +100,8 @@ class ShardReader {
   std::size_t tables_held();
   /// Opens shard `file`, or returns its handle if it is open. Files stay open, up to a limit.
   Result<std::shared_ptr<File>> open(std::uint32_t file);
-  /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound
+  /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound,
+  /// kMediaError
   Result<std::vector<LeafRow>> table(std::uint32_t file);
   /// The piece of `ref` that contains leaf `leaf` (its index in the tensor).
   PieceLeaves piece(const TensorRef& ref, std::uint64_t leaf) const;
@@ -110,7 +111,7 @@ class ShardReader {
   Status damaged(const std::string& what, const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
   /// Reads `leaves` of `piece` into `out` (exactly their raw bytes) and checks each leaf against its digest. Small
   /// tables are kept while their file is open. \error kCorrupt, which names file, tensor, leaf and offset; kFailed,
-  /// kNotFound
+  /// kNotFound, kMediaError
   Status read(const TensorRef& ref, const Piece& piece, LeafRange leaves, std::span<std::byte> out);
 
  private:

@@ -40,8 +40,8 @@ struct Snapshot {
   /// Which rank writes which leaves of `parameters` on `mesh`. A run that saves often computes it once; null: computed
   /// on demand.
   std::shared_ptr<const Ownership> ownership;
-  /// For each rank, the rank that creates the shard files it writes into: itself or a lower rank of its host. Empty:
-  /// each rank creates its own. Compressed leaves are always in files of their own rank.
+  /// For each rank r, the rank that creates the shard files into which r writes: r itself or a lower rank of its host.
+  /// Empty: each rank creates its own. Compressed leaves are always in files of their own rank.
   std::vector<std::uint32_t> makers;
   /// Files that came with the model; not part of the id. Only rank 0 has them; null on other ranks, or if there are
   /// none.

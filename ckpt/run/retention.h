@@ -57,9 +57,10 @@ struct RetentionOptions {
   std::function<Status()> still_ours;  ///< called before each deletion; not ok (lock lost): nothing more is deleted
   /// Called by the deleting thread after a deletion; `kept` as in delete_step().
   std::function<void(const std::string& name, const std::string& kept)> deleted;
-  /// Called by the deleting thread, or by saved() if this thread cannot be started; the run continues.
+  /// Gets a message about a failure from the deleting thread, or from Retention::saved() if this thread cannot be
+  /// started. The run continues.
   std::function<void(const std::string& problem)> problem;
-  /// Returns true if the step is being read; a later pass then deletes it. May be empty.
+  /// Returns true if the step is being read; a later Retention::pass() deletes it. May be empty.
   std::function<bool(std::uint64_t step)> in_use = {};
 };
 

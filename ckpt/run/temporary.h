@@ -11,8 +11,8 @@ namespace titan::ckpt {
 class Fs;
 
 /// The folder `<DST>.tmp-rewrite`. All tools that make the same DST use this folder, because its name depends only on
-/// DST. The process that has the lock in it owns the folder; all else in it was left by a dead tool. A run removes such
-/// a folder like the temporary folder of a save.
+/// DST. The process that holds the lock file in it owns the folder; what it finds there at first was left by a dead
+/// tool. A run removes such a folder like the temporary folder of a save.
 class Temporary {
  public:
   /// Creates the folder and takes its lock. Moves a checkpoint that a dead tool had moved aside back to DST, and

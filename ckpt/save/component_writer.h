@@ -13,8 +13,9 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Returns the raw bytes of consecutive elements of `refs[tensor]` from `first` on, as many as `scratch` holds: either
-/// written into `scratch`, or a view that stays valid until the next call. Called from one thread, in order.
+/// Returns the raw bytes of consecutive elements of a tensor from `first` on, as many as `scratch` holds: either
+/// written into `scratch`, or a view that stays valid until the next call. `tensor` is an index in `refs` of
+/// write_component(). Called from one thread, in order.
 using ElementProvider = std::function<Result<std::span<const std::byte>>(std::size_t tensor, std::uint64_t first,
                                                                          std::span<std::byte> scratch)>;
 

@@ -14,7 +14,7 @@
 
 namespace titan::ckpt {
 
-/// One leaf as the provider returned it.
+/// One leaf, as the LeafProvider of run_leaf_pipeline() returned it.
 struct FetchedLeaf {
   std::size_t piece = 0;
   std::uint64_t leaf = 0;

@@ -13,16 +13,16 @@ namespace titan::ckpt {
 
 /// The files and leaves that one rank wrote. Sent in encoded form.
 struct RankReceipt {
-  std::uint32_t rank = 0;  ///< stage * dp + dp_rank
+  std::uint32_t rank = 0;  ///< pipeline rank * dp + dp_rank
   std::vector<FileEntry> files;
-  /// A piece of a stored tensor, in plan order, with the digests of its leaves.
+  /// A piece of a stored tensor, with the digests of its leaves.
   struct Item {
     TensorRef ref;
     Piece piece;  ///< piece.file indexes `files` of this receipt
     std::vector<Digest> leaves;
     bool operator==(const Item&) const = default;
   };
-  std::vector<Item> items;
+  std::vector<Item> items;  ///< in the order of the pieces in the shard files
   bool operator==(const RankReceipt&) const = default;
 };
 

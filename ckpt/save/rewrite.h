@@ -19,8 +19,9 @@ class Fs;
 /// Returns ok if --force may replace `dst`, an existing folder or file that is not a Titan checkpoint; else why not.
 using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
 
-/// The checks of Rewrite::begin(), and whether a folder can be made there. Creates and locks nothing: for --dry-run,
-/// which must refuse what the real call would refuse. \error kInvalid, kFailed
+/// The checks of Rewrite::begin() before it takes locks, and whether the parent folder of DST is writable and has free
+/// space. Creates and locks nothing: for --dry-run, which must refuse what the real call would refuse. \error kInvalid,
+/// kFailed
 Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
                      const ReplaceCheck& replaceable = {});
 

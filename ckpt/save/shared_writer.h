@@ -49,7 +49,7 @@ class SharedWriter {
     std::uint32_t rank = 0;  ///< the rank that writes the piece
     TensorRef ref;
   };
-  /// The shard file of the group for one component.
+  /// The shard file for one component of the group, which is the ranks with the same maker.
   struct Component {
     const char* name = "";
     std::vector<Place> places;  ///< one for each of `pieces`

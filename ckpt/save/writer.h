@@ -1,7 +1,7 @@
 #pragma once
 // Writing a checkpoint. The rank is an argument: every rank calls write_rank() for itself; rank 0 calls begin_save()
-// before and commit_save() after. The caller transfers the receipts between processes. The protocol is FORMAT.md,
-// "Commit protocol"; nothing is visible as a checkpoint before commit_save() renames the temporary folder.
+// before and commit_save() after. The caller transfers the receipts of write_rank() to rank 0. The protocol is
+// FORMAT.md, "Commit protocol"; nothing is visible as a checkpoint before commit_save() renames the temporary folder.
 #include <cstdint>
 #include <string>
 
