@@ -35,8 +35,8 @@ struct CatReport {
 };
 
 /// Shows a tensor or a slice of it. For the preview, reads only the leaves with the first and last values. With `out`,
-/// also reads every leaf with elements of the slice, about 1 MiB at a time. `out` is replaced only when it is complete;
-/// in a run folder, under the run's lock.
+/// also reads every leaf with elements of the slice, about 1 MiB at a time. `out` is replaced only when the new file is
+/// complete; if `out` is in a run folder, under the lock of the run.
 /// \error kNotFound (no checkpoint, or no such tensor; names similar ones), kInvalid, kUnsupported (the slice), kLocked,
 /// kCorrupt, kIncompatible, kMediaError, kFailed, kInterrupted, kTerminated
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);

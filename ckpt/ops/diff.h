@@ -50,8 +50,8 @@ struct DiffReport {
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< names of parts on both sides that cannot be read as Titan tensors
   /// Whether the compared parts are equal. Equal ids are enough. With a tolerance or a selection of tensors, so is the
-  /// absence of differences.
-  /// Parts that could not be compared (`not_compared`) count as different, unless tensors were selected.
+  /// absence of differences. With `notes_count`, there must be no notes either. Parts that could not be compared
+  /// (`not_compared`) count as different, unless tensors were selected.
   bool equal() const {
     const bool judged_by_parts = scope.tolerance || !scope.only.empty();
     return (state_equal || (judged_by_parts && differences.empty())) && (!notes_count || notes.empty()) &&

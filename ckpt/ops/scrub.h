@@ -13,7 +13,7 @@
 
 namespace titan::ckpt {
 
-/// A step that was verified by this call or an earlier one.
+/// A step that was verified by this call of scrub_run() or an earlier one.
 struct ScrubbedStep {
   std::uint64_t step = 0;
   Digest id;

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kMaxRanks = 65'536;
 
 /// The layout that the user asked for.
 struct ReshardTarget {
-  std::optional<std::uint32_t> dp, pp;  ///< nullopt: unchanged. Without `pp`, `stages` and `placement` the
+  std::optional<std::uint32_t> dp, pp;  ///< nullopt: unchanged. If none of `pp`, `stages` and `placement` is set, the
                                         ///< stages are unchanged, too
   std::string stages;                   ///< stages in the grammar of stage_layout.h; empty: partition_stages()
   std::optional<Codec> codec;           ///< nullopt: every leaf keeps its codec

@@ -45,9 +45,9 @@ class Rewrite {
   /// kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {}, bool in_own_run = false);
-  /// As begin(), for a checkpoint that is replaced by a part of itself: SRC and DST are `path`, which is in a run whose
-  /// lock the caller holds. publish() replaces it as with `force`. \error kInvalid (it has files of users), kLocked
-  /// (another tool rewrites it), kFailed; if its manifest cannot be read, as read_manifest()
+  /// As begin(), for a tool that replaces a checkpoint in place (`parity`, `prune --thin`): SRC and DST are `path`,
+  /// which is in a run whose lock the caller holds. publish() replaces it as with `force`. \error kInvalid (it has
+  /// files of users), kLocked (another tool rewrites it), kFailed; if its manifest cannot be read, as read_manifest()
   static Result<std::unique_ptr<Rewrite>> begin_in_place(Fs& fs, const std::string& path);
   /// Removes the temporary folder unless publish() succeeded.
   ~Rewrite();
