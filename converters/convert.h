@@ -10,7 +10,7 @@ namespace titan::convert {
 struct ConvertOptions {
   std::string source;  ///< a Titan checkpoint (folder, RUN@step, RUN@latest), or a foreign one
   std::string destination;
-  std::string from, to;  ///< "titan", "hf", ...; empty: `from` is detected, `to` is "titan" if the source is foreign
+  std::string from, to;  ///< "titan", "hf", ...; empty: `from` is detected; `to` is "titan", for a foreign source only
   bool force = false, dry_run = false;
   std::vector<std::string> skip;
   recipe::NameRules rules;  ///< renames of tensors of a foreign source, and its row order

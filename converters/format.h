@@ -58,12 +58,12 @@ struct RowBlocks {
 /// The source of one tensor of a Titan checkpoint.
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
-  std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape; its dtype is kept unless widened
+  std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); its dtype is kept unless `widened`
   /// number of rows of a head, if the rows are in rotate-half order (Hugging Face's) and must be reordered to Titan's
   /// interleaved order (ckpt/model/rope_permutation.h); 0: the order stays
   std::uint64_t head_dim = 0;
   bool widened = false;  ///< converted to float32, which represents every value of the source's type
-  RowBlocks blocks{};    ///< of `source`, if it has more rows than the parameter
+  RowBlocks blocks{};    ///< if `source` has more rows than the parameter: which of them; else the shapes are equal
   bool operator==(const TensorPlan&) const = default;
 };
 
@@ -83,11 +83,11 @@ struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< Titan's names in model order, stage 0
   /// All parameters, and either the slots of all parameters or none. With ImportOptions::look: those that exist.
   std::vector<TensorPlan> tensors;
-  Settings config;  ///< ascending by key; has the rows "model.*" if they are known (recipe/model/manifest_dims.h)
+  Settings config;  ///< ascending by key; has keys "model.*" if the model is known (recipe/model/manifest_dims.h)
   std::uint64_t step = 0;
   std::uint32_t data_ranks = 1;                ///< number of ranks that trained the model on different data
   std::vector<std::uint64_t> optimizer_steps;  ///< Adam's `step` per parameter, if there are slots
-  std::optional<ckpt::LrSchedule> lr;          ///< an absent component is not written
+  std::optional<ckpt::LrSchedule> lr;          ///< a component, as `data` and `train` are; an absent one is not written
   std::optional<ckpt::DataPosition> data;
   std::optional<ckpt::TrainState> train;  ///< train->step == step
   std::vector<Companion> companions;
@@ -98,8 +98,8 @@ struct ImportPlan {
 
 struct ImportOptions {
   std::vector<std::string> skip;  ///< globs of foreign tensors to skip
-  /// from a configuration file that the user named: dotted key -> TOML text. With `look`, formats use only the values
-  /// that reading needs, for example the number of heads
+  /// from a configuration file that the user named: dotted key -> TOML text. With `look` (below), formats use only the
+  /// values that reading needs, for example the number of heads
   std::optional<Settings> config;
   Comparison comparison;  ///< how the configuration is compared with the source's model
   /// The checkpoint is only inspected, or only its model is taken. Tensors without a place in a Titan checkpoint are

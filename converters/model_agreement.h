@@ -22,9 +22,10 @@ struct Comparison {
   bool untie = false;  ///< the model is written untied: model.tied_embeddings may differ
 };
 
-/// The rows of `own`, which must agree with `given`. Compares values, not spelling, including those of `given`'s
-/// flavour. If `own` does not describe a whole model, nothing is compared, and the model keys that `given` sets replace
-/// those of `own`. `what` names the owner of `own` in messages. \error kIncompatible: `own` and `given` differ
+/// The rows of `own` (the checkpoint's settings), which must agree with `given` (the configuration's). Compares values,
+/// not spelling, including those of `given`'s flavour. If `own` does not describe a whole model, nothing is compared,
+/// and the model keys that `given` sets replace those of `own`. `what` names the owner of `own` in messages. \error
+/// kIncompatible: `own` and `given` differ
 ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own,
                                          const ckpt::Settings& given, const Comparison& how = {});
 

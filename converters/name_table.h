@@ -48,7 +48,7 @@ class NameTable {
   std::optional<recipe::ModelDims> model_;
 };
 
-/// Hugging Face's names. Without a model, the table lacks the names of Mixtral's experts.
+/// Hugging Face's names. This table lacks the names of Mixtral's experts; its of() for a Mixtral has them.
 const NameTable& huggingface_names();
 const NameTable& mistral_names();
 /// GGUF's names, with the row order of architecture qwen2.

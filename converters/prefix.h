@@ -11,7 +11,7 @@
 
 namespace titan::convert {
 
-/// The offset of "layers." in `name`, at its start or after a dot, such that `known` accepts the rest of the name.
+/// The offset of "layers." in `name`, at its start or after a dot, such that `known` accepts the name from there on.
 std::optional<std::size_t> layers_at(std::string_view name, const std::function<bool(std::string_view rest)>& known);
 
 /// The prefix before "layers.N." in `names`: normally "model.", which is also returned if it is one of several, or if

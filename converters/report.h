@@ -13,8 +13,8 @@
 namespace titan::convert {
 
 enum class Fate {
-  kWritten,  ///< written under the name `to`
-  kTied,     ///< not written: another tensor has the same elements (`to`)
+  kWritten,  ///< written under the name TensorReport::to
+  kTied,     ///< not written: another tensor, TensorReport::to, has the same elements
   kDropped,  ///< not written: the format cannot hold it, or its value follows from the configuration or is kept
              ///< elsewhere
   kSkipped,  ///< not written: the user asked for that

@@ -4,8 +4,8 @@
 
 namespace titan::convert {
 
-/// A part of the model in `rows` that most formats cannot store, as text for a message; nullptr: there is none. Hugging
-/// Face folders can store all of them.
+/// A part of the model that most formats cannot store, as text for a message; nullptr: there is none. `rows` are the
+/// checkpoint's settings. Hugging Face folders can store all such parts.
 const char* newer_part(const ckpt::Settings& rows);
 /// Like newer_part(), only for parts that change the names of tensors (a sliding window does not).
 const char* newer_tensors(const ckpt::Settings& rows);

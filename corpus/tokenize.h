@@ -61,10 +61,10 @@ struct Borders {
 ckpt::Result<Borders> borders_of(const recipe::Tokenizer& tokenizer, const std::optional<std::string>& before = {},
                                  const std::optional<std::string>& behind = {});
 
-/// Tokenizes all inputs into a temporary folder, and renames it to `dst` when it is complete. After an earlier error
-/// `dst` is unchanged. \error kInvalid: an input, the tokenizer or `dst` cannot be used, text is not UTF-8 (the message
-/// has file, document and offset), or there is no document; kUnsupported: a tokenizer or chat template of another kind;
-/// kCorrupt: damaged compression; kLocked, kMediaError, kFailed, kInterrupted, kTerminated
+/// Tokenizes all inputs into a temporary folder, and renames it to `dst` when it is complete. After an error before the
+/// rename, `dst` is unchanged. \error kInvalid: an input, the tokenizer or `dst` cannot be used, text is not UTF-8 (the
+/// message has file, document and offset), or there is no document; kUnsupported: a tokenizer or chat template of
+/// another kind; kCorrupt: damaged compression; kLocked, kMediaError, kFailed, kInterrupted, kTerminated
 ckpt::Result<TokenizeReport> tokenize(ckpt::Fs& fs, const TokenizeOptions& options);
 
 }  // namespace titan::corpus

@@ -13,7 +13,7 @@ namespace titan::convert::dcp {
 /// `curve` is compared, too, if `given` has any LR setting; LR settings that `given` lacks have torchtitan's defaults.
 /// Two schedules agree if they have the same last step and the same phases up to it. `what` names the checkpoint in
 /// messages.
-/// \error kIncompatible naming every key that differs with both values; kInvalid (read_torchtitan)
+/// \error kIncompatible naming every key that differs, with both values; kInvalid (read_torchtitan)
 ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own, const ckpt::LrSettings& curve,
                              const ckpt::Settings& given, bool with_curve);
 

@@ -53,8 +53,8 @@ class Planner {
   std::vector<std::uint64_t> shape_of(const Slot& slot) const;
 
   // Plans to reorder rows of queries and keys from rotate-half order to Titan's interleaved order, for which it finds
-  // the head size. With `look` the head size may be unknown, unless the user's rules give the order of rows:
-  // keep_names() is then called.
+  // the head size. An unknown head size is an error, but with `look` only if the user's rules give the order of rows.
+  // If it is no error, keep_names() is called.
   Status order_rows();
 
   // For an unknown head size: rows keep their order, and every tensor of the model keeps its name in the file.

@@ -32,7 +32,7 @@ struct FusedShape {
 };
 /// The shape of the fused tensor `name` of `parts` (queries, keys and values), with heads of `head_dim` rows (0: not
 /// known). `path` names the checkpoint in messages. \error kIncompatible: the head size is not known, or the rows do
-/// not form whole heads: one value head and the same number of query heads for each key head
+/// not form whole heads, with one value head and the same number of query heads for each key head
 ckpt::Result<FusedShape> fused_shape(const std::string& path, const std::string& name,
                                      const std::vector<ckpt::ParameterMeta>& parts, std::uint64_t head_dim);
 /// The name of the fused projection that contains Titan's parameter `name`; nullopt for other parameters.

@@ -19,8 +19,8 @@ namespace titan::convert::dcp {
 /// The flavour is the one that the rows name, else torchtitan's debugmodel. It is known if its dimensions are those of
 /// `shapes`. `what` names the checkpoint in messages; `further` are other missing settings, which the error lists
 /// together with the model's.
-/// \error kIncompatible: rows and shapes disagree, the number of heads or RoPE is missing, rows of queries and keys do
-/// not form whole heads, or the embedding or layer 0 is missing; kInvalid (read_torchtitan)
+/// \error kIncompatible: rows and shapes disagree, the number of heads or RoPE is missing, the tensors of queries and
+/// keys do not consist of whole heads, or the embedding or layer 0 is missing; kInvalid (read_torchtitan)
 ckpt::Result<recipe::ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes,
                                          const ckpt::Settings& rows, const std::vector<std::string>& further);
 

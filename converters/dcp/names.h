@@ -37,7 +37,7 @@ struct ModelOrder {
   std::uint64_t expert = 0;
   int of_expert = 0;  ///< place among an expert's parameters
   std::string name;
-  /// Whether this is the name of a parameter of such a model.
+  /// Whether this is the position of a parameter of such a model.
   bool of_model() const;
   auto operator<=>(const ModelOrder&) const = default;
 };

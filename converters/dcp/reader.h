@@ -26,8 +26,8 @@ class DcpReader {
   /// Reads the metadata of each of the checkpoint's parts (parts.h): its `.metadata`, or the headers of its safetensors
   /// shards. Then checks that every file exists and is long enough for its items. Reads no item. \error kNotFound:
   /// neither `.metadata` nor items; kCorrupt: also items without `.metadata`; kUnsupported: another kind of file, what
-  /// parse_metadata and read_shards refuse, or a save in a form that is not read (one `.metadata` per rank, items as
-  /// safetensors); kFailed
+  /// parse_metadata and read_shards refuse, or a save in a form that is not read (one `.metadata` per rank, or
+  /// `.distcp` items that are safetensors files); kFailed
   static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
 
   const std::string& path() const { return path_; }

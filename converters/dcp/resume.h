@@ -32,7 +32,7 @@ struct TrainedParameters {
 /// - last_epoch of the LR scheduler and Adam's step of each parameter are the step in train_state
 /// - the base rate is optimizer.lr, and the stored rate is lr(step + 1); optimizer.rules may multiply both
 /// - the settings of each param group are those of `config`
-/// Titan's token count is that of one rank, which torchtitan stores, times ResumedRun::world: dataloader.world_size if
+/// Titan's token count is torchtitan's, which counts one rank only, times ResumedRun::world: dataloader.world_size if
 /// it is stored, else the number of data-parallel ranks of `config`.
 /// \error kIncompatible: two values differ (the message names both), or one is missing; kCorrupt
 ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const TrainedParameters& trained,

@@ -28,8 +28,8 @@ std::string flavor_name(const recipe::Config& config);
 /// positive number (by default it is -1).
 std::uint64_t data_ranks(const recipe::Config& config);
 
-/// data_ranks(); 1 if that is 0 and a global batch size is given. \error kIncompatible: neither is given, so the number
-/// of sequences per step is unknown
+/// data_ranks(); 1 if that is 0 and a global batch size is given. \error kIncompatible: neither this size nor a
+/// positive shard degree is given, so the number of sequences per step is unknown
 ckpt::Result<std::uint64_t> world_of(const recipe::Config& config);
 /// Sequences per step: the global batch size if it is given, else the local one x `world`, the number of ranks that
 /// read different data.

@@ -10,7 +10,7 @@
 
 namespace titan::convert::deepspeed {
 
-/// One parameter: float32 weights, and Adam moments if stored.
+/// One parameter: weights (float32 unless Content::of_module is set), and Adam moments if stored.
 struct State {
   PiecedTensor weights;
   std::optional<PiecedTensor> exp_avg, exp_avg_sq;

@@ -21,7 +21,7 @@ ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const Js
 /// Values that are written into a configuration in addition to the model's dimensions.
 struct HfDefaults {
   std::string dtype = "float32";        ///< "float32", "bfloat16", "float16"
-  std::uint64_t max_positions = 2048;   ///< context length in tokens; write_hf_config() keeps a longer one
+  std::uint64_t max_positions = 2048;   ///< context length in tokens, unless write_hf_config() keeps that of its `base`
   std::uint64_t trained_positions = 0;  ///< sequence length of the latest training; 0: not known
 };
 

@@ -19,8 +19,8 @@ inline constexpr const char *kUnset = "", *kSet = "set";
 /// All rules.
 std::span<const ArgumentRule> argument_rules();
 
-/// Checks the rules whose `of_run` is `of_run`. `state` is the dict of arguments. \error kUnsupported naming the first
-/// argument with another value
+/// Checks the rules whose ArgumentRule::of_run equals the parameter `of_run`. `state` is the dict of arguments. \error
+/// kUnsupported naming the first argument with another value
 Status check_rules(const TorchFile& file, dcp::NodeId state, bool of_run);
 
 /// Whether the argument at `node` is true in Python; false if it is absent.

@@ -17,7 +17,7 @@
 
 namespace titan::convert {
 
-inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a target that are encoded together
+inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a patch's target encoded together
 
 /// Consecutive bytes of a file that are elements of one tensor, or no tensor data. `tensor` is kNoTensor if they are
 /// not tensor data, or are compressed.

@@ -1,6 +1,6 @@
 #pragma once
-// The layout of a patch file: a magic number, records, the head (PatchHead), and at the end the head's digest. \source
-// ckpt/FORMAT.md, "Patch files"
+// The layout of a patch file, from which one checkpoint (the target) is rebuilt out of another (the base): a magic
+// number, records, the head (PatchHead), and at the end the head's digest. \source ckpt/FORMAT.md, "Patch files"
 #include <array>
 #include <cstddef>
 #include <cstdint>

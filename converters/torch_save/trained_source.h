@@ -45,7 +45,7 @@ class TrainedSource : public ForeignCheckpoint {
  protected:
   TrainedSource(Fs& fs, std::string path) : ForeignCheckpoint(std::move(path)), fs_(fs), files_(fs) {}
 
-  /// Adds `pieced`; add_part() then adds the tensors that consist of it.
+  /// Adds `pieced` and returns its index. add_part() then adds tensors that are parts of it.
   std::size_t add_pieced(PiecedTensor pieced);
   void add_part(const std::string& name, std::size_t pieced, std::uint64_t first, std::vector<std::uint64_t> shape);
   /// Takes the model's tensors from `model`, which must outlive this object. Tensors added later are the optimizer's.
@@ -64,8 +64,8 @@ class TrainedSource : public ForeignCheckpoint {
   /// For optimizer states whose names no model tensor has, because the model's tensors are named differently: finds
   /// each state's parameter by looking up the state's name in `names`.
   void know_states(const NameTable& names);
-  /// `groups` (settings by the name of an optimizer state), with the same settings added under the names of the tensors
-  /// that `plan` uses for these parameters.
+  /// `groups` (settings by the name of an optimizer state), with the same settings added under the names of the weights
+  /// that `plan` takes for the parameters of these states.
   std::map<std::string, GroupValues> of_weights(std::map<std::string, GroupValues> groups,
                                                 const ImportPlan& plan) const;
 

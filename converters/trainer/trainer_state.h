@@ -44,9 +44,9 @@ Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model, bool fused = false);
 
 /// Reads the optimizer state of `model` from the files at `paths` (one per rank, in order) and adds these files to
-/// `files`. \error kCorrupt; kIncompatible: the state is another model's, or its groups have settings that are not
-/// AdamW's or are not one of matrices and one of vectors; kUnsupported: no optimizer state, or one without AdamW's
-/// moments; kFailed
+/// `files`. \error kCorrupt; kIncompatible: the state is another model's, a group has settings that are not AdamW's, or
+/// parameters without names are neither in one group nor in one of matrices and one of vectors; kUnsupported: no
+/// optimizer state, or one without AdamW's moments; kFailed
 Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& paths, const recipe::ModelDims& model,
                                         PieceFiles& files);
 

@@ -60,8 +60,8 @@ class Checkpoint {
   /// whole tensor; kInvalid (a range outside of the tensor)
   Status read(const std::string& tensor, std::span<const Range> slice, std::span<std::byte> out) const noexcept;
 
-  /// The state of the training without tensors. Without a train state in the checkpoint, only step, program and
-  /// settings are set.
+  /// The state of the training without tensors. If the checkpoint has no component "train_state", only step, program
+  /// and settings are set.
   /// \error kCorrupt, kUnreadable, kFailed
   Result<State> state() const noexcept;
   /// The JSON text of a component: "lr_scheduler", "dataloader" or "train_state". ckpt/FORMAT.md describes them.
