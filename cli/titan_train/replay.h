@@ -27,7 +27,7 @@ struct ReplayOutcome {
 /// from an earlier full step.
 struct BisectOutcome {
   std::string run;
-  std::vector<std::uint64_t> steps;    ///< steps with a full checkpoint, ascending; without those passed over
+  std::vector<std::uint64_t> steps;    ///< steps with a full checkpoint, ascending; without those in `passed_over`
   std::vector<ReplayOutcome> replays;  ///< in the order in which they ran
   std::uint64_t proved = 0;            ///< the replays reproduced all steps up to this one
   /// False if the last replay found a difference.

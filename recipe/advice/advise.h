@@ -51,7 +51,7 @@ struct AdviseReport {
   std::uint64_t keep_latest_k = 0;
   std::uint64_t steps = 0;  ///< training.steps
 
-  std::optional<double> cost_s;             ///< seconds that training waits for one save, else the save's duration
+  std::optional<double> cost_s;             ///< seconds that training waits for one save; if unknown, its duration
   std::optional<IntervalAdvice> now, best;  ///< now: with the interval in config.toml
 
   std::uint64_t steps_there = 0, bytes_there = 0;  ///< saved steps; bytes of these and of damaged steps moved aside

@@ -9,7 +9,7 @@ namespace titan::recipe {
 
 /// What fits into the budget.
 struct RetentionFit {
-  std::uint64_t keep_last = 0;     ///< the largest number that fits; 0: not even one step plus the next save fits
+  std::uint64_t keep_last = 0;     ///< the most steps that can be kept; 0: not even one step plus the next save fits
   std::uint64_t fixed_bytes = 0;   ///< bytes that no rule deletes: pinned, partial, invalid, damaged steps, step 0
   std::uint64_t most_bytes = 0;    ///< peak bytes on disk: all that is kept, plus the save that is being written
   std::uint64_t least_budget = 0;  ///< bytes needed: fixed_bytes, one kept step and the next save

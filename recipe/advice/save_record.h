@@ -17,7 +17,8 @@ struct SaveRecord {
   std::optional<double> save_s, stall_s;        ///< medians of the last saves, in seconds: duration; how long training
                                                 ///< waited
   std::optional<double> save_bytes;             ///< bytes of the last save
-  double steps_total_s = 0, saves_total_s = 0;  ///< seconds over all lines; saves: how long training waited, if known
+  double steps_total_s = 0, saves_total_s = 0;  ///< seconds over all lines; of a save: how long training waited,
+                                                ///< or its duration if that is not known
   std::uint64_t resumes = 0;                    ///< starts that resumed from a checkpoint
 };
 

@@ -46,9 +46,9 @@ struct Continuation {
   std::vector<ckpt::LrPreview> previews;  ///< one for each of the five policies; empty if there is nothing to choose
   std::vector<std::string> warnings;
   std::string same_data;  ///< note: the data files are the checkpoint's, under other names or in another order; else ""
-  std::string other_sets;  ///< a note, if `verdict` is ok, of what changes in each set of a mixture; else ""
+  std::string other_sets;  ///< note: what changes in each set of a mixture; "" if nothing, or if the resume is refused
 
-  // The state that training continues with; valid if `verdict` is ok.
+  // The state that training continues with; valid if the resume is not refused (`verdict`).
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
   ckpt::Settings accepted;

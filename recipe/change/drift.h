@@ -27,8 +27,9 @@ struct Drift {
 ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                  const ckpt::DataPosition& data);
 
-/// Differences in key order; empty: the run may resume. A key that an older checkpoint lacks counts as its default; one
-/// that other trainers do not have either (KeyFacts::own_concept) is then not compared.
+/// Differences in key order; empty: the run may resume. A key that `stored` lacks counts as having its default, since
+/// older checkpoints lack newer keys. A key that other trainers lack (KeyFacts::own_concept) is compared only if
+/// `stored` has it.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
 
 /// Whether two runs cut the data into samples in the same way, so that the same sample number means the same tokens in

@@ -13,9 +13,10 @@ namespace titan::recipe {
 
 struct LoadedConfig;
 
-/// Returns `loaded` with the checkpoint's value for every model key (dimensions, eps, RoPE, tying, biases) that neither
-/// the configuration file nor a flag sets. A given flavour sets all of them except RoPE's scaling: a checkpoint that
-/// describes its model keeps its own scaling. \error kIncompatible: a row that cannot be read
+/// Returns `loaded` with the value in `rows`, the settings of the checkpoint at `path`, for every model key
+/// (dimensions, eps, RoPE, tying, biases) that neither the configuration file nor a flag sets. A given flavour sets all
+/// of them except RoPE's scaling: a checkpoint that describes its model keeps its own scaling. \error kIncompatible: a
+/// row that cannot be read
 Result<LoadedConfig> with_model_of(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
 
 /// Whether a configuration specifies its model: by a flavour, or by its width and depth.
@@ -36,9 +37,9 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows);
 
 /// For a resume: one line that names the model keys which the run's first configuration must have set, and which the
-/// present one (`alone`) does not set. "" if there are none. Also "" if the run started from weights or not at step 1,
-/// because then its configurations may never have set them. `loaded` is `alone` plus the model keys of the checkpoint's
-/// `rows`.
+/// present one (`alone`) does not set. "" if there are none. Also "" unless the run began at step 1 with random
+/// weights, because the configurations of other runs may never have set these keys. `loaded` is `alone` plus the model
+/// keys of the checkpoint's `rows`.
 std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows,
                             const ckpt::TrainState& state);
 

@@ -125,10 +125,10 @@ struct Config {
                                                  ///< of a group that can be rebuilt
     std::string async_mode = "async";            ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
-    std::int64_t files_per_host = 4;             ///< most raw shard files of a component per host; 0: one per rank
-    std::string on_save_error = "continue";      ///< stop, continue
-    std::optional<std::string> near;             ///< folder on fast storage where saves appear first; unset: none
-    std::int64_t max_save_failures = 3;          ///< limit of consecutive failures under "continue"
+    std::int64_t files_per_host = 4;         ///< most uncompressed shard files of a component per host; 0: one per rank
+    std::string on_save_error = "continue";  ///< stop, continue
+    std::optional<std::string> near;         ///< folder on fast storage where saves appear first; unset: none
+    std::int64_t max_save_failures = 3;      ///< limit of consecutive failures, for on_save_error "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;

@@ -1,6 +1,6 @@
 #pragma once
 // Every configuration key: name, where its value is stored, limits, one-line documentation, class, and whether it is
-// supported (config.h has the defaults). Help, validation, the strict reader, full.toml, `titan-train config` and the
+// supported (config.h has the defaults). Help, validation, the loader, configs/full.toml, `titan-train config` and the
 // resume check all use this table.
 #include <cstdint>
 #include <limits>
@@ -33,7 +33,7 @@ enum class KeyClass {
 /// "curve", "layout", ...
 const char* class_name(KeyClass cls);
 
-/// A pointer to the key's value in a Config. An optional may be unset.
+/// A pointer to the key's value in a Config. An optional may be unset. A key that has no effect in Titan has no slot.
 using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
@@ -89,15 +89,15 @@ struct KeyFacts {
   // For keys of class "curve": a checkpoint stores them as rows of accepted settings, and a resume compares these.
   ChangeEffect effect = ChangeEffect::kNever;
   TransferRule transfer = TransferRule::kShapes;
-  std::string acts_through;   ///< the key has no row of its own: the row of this key stands for it ("model.*": the rows
-                              ///< of these keys)
-  std::string unset_follows;  ///< while the key is unset, its row is derived from this key
+  std::string acts_through;   ///< another key, whose row stands for this key, which has no row of its own ("model.*":
+                              ///< the rows of the section)
+  std::string unset_follows;  ///< another key, from which the row is derived while this key is unset
   std::string allow_as;       ///< the key to give to --allow to permit a changed row; empty: this key
   std::vector<std::string> opens;  ///< further rows that may differ if this key is allowed; those with unset_follows
                                    ///< only while they are unset
   std::string row_note;            ///< the meaning of the row, if its name is not enough
   bool row_if_set = false;         ///< no row while the key is unset, so that checkpoints without it keep their bytes
-  bool own_concept = false;        ///< other trainers have no equivalent key: imports do not mention it
+  bool own_concept = false;        ///< other trainers have no such setting: checkpoints from them have no row of it
 
   bool of_machine = false;           ///< a path or property of the host, which may differ between the ranks of a run
   std::vector<std::string> aliases;  ///< names of this key in other versions of torchtitan

@@ -77,7 +77,7 @@ enum class Start : std::uint8_t {
 };
 
 /// A parameter of a model, of each layer, or of each expert of a layer. Its names are patterns: '#' stands for the
-/// number of the layer, '@' for that of the expert. A name is empty if a layout has no such parameter.
+/// number of the layer, '@' for that of the expert. The name is empty in a program without this parameter.
 struct ParameterKind {
   Part part;
   std::array<Extent, 2> extents;

@@ -48,8 +48,8 @@ double longrope_attention(double factor, std::int64_t original);
 /// 0 < low < high frequency factor, 0 < slow < fast beta, longrope's lists have the same length and only numbers above
 /// 0, and the original length is 1 to 10^12.
 bool is_sound(const RopeScaling& scaling);
-/// Parses a text of rope_scaling_text, valid or not; nullopt for other texts. Trailing numbers that yarn can derive may
-/// be missing: "yarn:4:32768".
+/// Parses a text in the form of rope_scaling_text(); nullopt for a text in another form. The parameters need not be
+/// valid. Trailing numbers that yarn can derive may be missing: "yarn:4:32768".
 std::optional<RopeScaling> read_rope_scaling(std::string_view text);
 /// As read_rope_scaling, but the parameters must be valid. \error kInvalid
 ckpt::Result<RopeScaling> parse_rope_scaling(const std::string& text);

@@ -15,7 +15,7 @@ struct DataSetChoice {
   std::string path;
   double weight = 1;
   std::uint64_t epochs = 0;  ///< number of passes over the set; 0: no limit
-  bool stops = false;        ///< true: the data end with this set; false: the other sets then take over its share
+  bool stops = false;        ///< after `epochs` passes: true: the data end; false: the other sets take over its share
 };
 
 /// The sets of training.datasets; empty if the key is not set. \error kInvalid: an item that is not a set, a weight

@@ -19,7 +19,7 @@ struct DeviceFigures {
   double compute_share = 0.42;      ///< fraction of the peak FLOPS that the computation of a whole step reaches
   double link_share = 0.8;          ///< fraction of the nominal rate that transfers over links and memory reach
   bool compute_measured = false;    ///< compute_share was measured on a GPU, not assumed
-  bool link_measured = false;       ///< link_share was
+  bool link_measured = false;       ///< link_share was measured
   std::uint64_t reserve_bytes = 0;  ///< not available to tensors: context, workspaces and communicators
 };
 

@@ -23,7 +23,7 @@ struct GivenStages {
 /// empty stage; another number of layers than the model has. kUnsupported: multi-token prediction
 ckpt::Result<std::optional<GivenStages>> written_stages(const Config::Parallelism& keys, std::uint32_t layers);
 
-/// How many layers the embedding (`first`) and the head (`last`) count as in torchtitan's rule.
+/// The number of layers that torchtitan's rule counts for the embedding (`first`) and for the head (`last`).
 struct StageWeights {
   std::int64_t first = 1, last = 1;
 };

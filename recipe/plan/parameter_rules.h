@@ -29,7 +29,7 @@ ckpt::Result<std::vector<ParameterRule>> parse_rules(const std::vector<std::stri
 /// The rules in the form that a checkpoint stores.
 std::vector<std::string> rule_words(const std::vector<ParameterRule>& rules);
 /// The value of `optimizer.rules` in a checkpoint's settings. The order of the words within a rule does not change the
-/// value. kNotSet: there are no rules, or they cannot be read.
+/// value. ckpt::kNotSet if there are no rules, or if they cannot be read.
 std::string rules_row(const std::vector<std::string>& words);
 /// Whether the whole of `name` matches `pattern`; "*" stands for any text.
 bool fits(const std::string& pattern, const std::string& name);

@@ -55,9 +55,9 @@ struct RunPlan {
   std::uint64_t exchange_bytes = 256 << 20;  ///< limit of the exchange buffers per rank, in bytes
   std::uint32_t exchange_parts = 1;          ///< number of parts; one is sent while the next is computed; 1: no overlap
   bool shard_gradients = false;              ///< zero2 (sharded gradients): kLate then exchanges as kAlways
-  bool keeps_scores = false;                 ///< no fused attention: on a GPU "math", or "auto" in float32
+  bool keeps_scores = false;                 ///< attention stores its scores: on a GPU "math", or "auto" in float32
   std::uint32_t node_ranks = 0;              ///< number of consecutive ranks on one host, set by a start; 0: all ranks
-  std::vector<ckpt::ParameterMeta> parameters;  ///< in model order; `stage` is the pipeline rank that holds it
+  std::vector<ckpt::ParameterMeta> parameters;  ///< in model order; `stage` of each is the pipeline rank that holds it
   std::vector<std::uint32_t> stages;            ///< stage of each parameter, in model order; empty: each rank has one
                                                 ///< stage
   std::vector<UpdateSettings> updates;          ///< settings of each parameter; empty: all as in the optimizer section

@@ -16,8 +16,9 @@ struct Config;
 using ckpt::Result;
 using ckpt::Status;
 
-/// Which rank owns which leaves. Each rank gets its share of each exchange part (exchange_parts.h). An embedding that
-/// is tied (it has two gradient sums) or wider than the other compute copies is divided among the ranks separately.
+/// Which rank owns which leaves. Each rank gets its share of each exchange part (exchange_parts.h). An embedding is
+/// divided separately if it is tied (it has two gradient sums), or if its compute copy is float32 and the others are
+/// bfloat16.
 ckpt::Ownership owners_of(const RunPlan& plan);
 
 /// The mesh for `world_size` ranks; ignores the model. \error as make_run_plan

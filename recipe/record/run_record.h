@@ -23,19 +23,19 @@ struct StepRecord {
 /// The recorded values of a run.
 struct RunRecord {
   std::map<std::uint64_t, StepRecord> steps;
-  std::map<std::uint64_t, std::string> ids;  ///< in hex: of the existing checkpoint, else from metrics.jsonl
+  std::map<std::uint64_t, std::string> ids;  ///< in hex: of an existing full checkpoint, else from metrics.jsonl
   std::vector<std::string> notes;            ///< steps without a whole manifest, whose id is from metrics.jsonl
 };
 
 /// Reads steps `first` to `last` of the run in `folder`. A missing metrics.jsonl counts as empty.
-/// \error kNotFound (no run), the error of the file, or of a step that could not be checked
+/// \error kNotFound (no run), the errors of reading metrics.jsonl, the error of a step that could not be checked
 ckpt::Result<RunRecord> read_record(ckpt::Fs& fs, const std::string& folder, std::uint64_t first, std::uint64_t last);
 
 /// A value that differs between two records of a step, as text.
 struct RecordDifference {
   std::uint64_t step = 0;
   std::string what;                 ///< "loss", "gradient norm", "rate", "tokens", "id"
-  std::string published, computed;  ///< "nothing" if a record lacks it
+  std::string published, computed;  ///< of the run, and of its replay; "nothing" if a record lacks it
   bool operator==(const RecordDifference&) const = default;
 };
 

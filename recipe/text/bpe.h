@@ -28,8 +28,8 @@ struct BpeParts {
 /// Encodes pieces of text to ids. Immutable.
 class Bpe {
  public:
-  /// Checks `parts` and builds the tables. \error kInvalid: a merge needs a token, or `unknown` is a token, that is not
-  /// in the vocabulary; an id is 4294967295
+  /// Checks `parts` and builds the tables. \error kInvalid: a token of a merge, or `unknown`, is not in the vocabulary;
+  /// an id is 4294967295
   static ckpt::Result<Bpe> make(const BpeParts& parts);
 
   /// Working memory of one thread, reused for each piece.

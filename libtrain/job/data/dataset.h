@@ -88,8 +88,8 @@ class Dataset {
   std::vector<ckpt::DataFile> files() const;
   /// files(), in the form for `checked` in another rank's open(). Call it before continue_from().
   std::vector<KnownFile> known() const;
-  /// The data position at which this start begins, with the fingerprints of the files: 0 samples, or after
-  /// continue_from() those of `stored`.
+  /// The data position at which this start begins, with the fingerprints of the files: sample 0, or the position that
+  /// continue_from() was given.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
   /// The order of a mixture; null for a single set.

@@ -27,8 +27,8 @@ class MappedNumbers {
     numbers.place_.count = numbers.file_->bytes().size() / sizeof(std::uint64_t);
     return numbers;
   }
-  /// Opens the document ends of an index, in tokens. They may repeat, since documents may be empty. \error as
-  /// MappedFile::open; kFailed: the file has become shorter
+  /// Opens the document ends in the index file of a file of ids (corpus/token_file.h). They may repeat, since documents
+  /// may be empty. \error as MappedFile::open; kFailed: the file has become shorter
   static ckpt::Result<MappedNumbers> of_index(const std::string& path, const corpus::IndexedEnds& place) {
     MappedNumbers numbers;
     TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));

@@ -27,7 +27,7 @@ class PackedRows {
 
   std::uint64_t size() const { return begins_.size(); }
   std::uint64_t begin(std::uint64_t row) const { return begins_[row]; }
-  /// Tokens of the row, at most seq_len + 1.
+  /// The number of tokens of sample `row`, at most seq_len + 1.
   std::uint64_t tokens(std::uint64_t row) const { return tokens_[row]; }
 
  private:

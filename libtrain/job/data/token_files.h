@@ -75,7 +75,7 @@ struct OpenedFiles {
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
   std::vector<std::optional<ckpt::Digest>> ends;  ///< KnownFile::ends of each file
   bool raw = false;                               ///< some files are ids or text without header or index
-  bool unended = false;                           ///< document ends are asked for, and some ids have no file of them
+  bool unended = false;                           ///< document ends are asked for, and some files of ids have none
   std::vector<std::string> warnings;              ///< about files that do not look like data
   ckpt::Status doubt;                             ///< not ok: a new run refuses these data (data_plausibility.h)
 };

@@ -37,8 +37,8 @@ class BackgroundWriter {
   /// Returns at once. `job` must own its data, since it may outlive this object.
   void add(Keep keep, std::size_t bytes, Job job);
   /// Runs `job` after all queued jobs and waits for it. After an error, `job` does not run any more, unless it is
-  /// running already. \error that of `job`, or of a job before it that failed meanwhile; ETIMEDOUT: not done within
-  /// `timeout`
+  /// running already. \error the error of `job`, or of an earlier job that failed during the wait; ETIMEDOUT: not
+  /// done within `timeout`
   ckpt::Status sync(Job job, std::chrono::milliseconds timeout);
 
  private:

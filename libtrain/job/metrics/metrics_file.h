@@ -33,8 +33,8 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
   /// \error kFailed, kMediaError (I/O)
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
-  /// From now on the thread of `background` writes lines and reports errors; a shared_ptr must own this object. If its
-  /// queue is full, lines of steps and norms may be dropped. nullptr: lines are written at once.
+  /// From now on the thread of `background` writes lines and reports errors; a shared_ptr must own this object. If the
+  /// queue of `background` is full, lines of steps and norms may be dropped. nullptr: lines are written at once.
   void write_through(BackgroundWriter* background) { background_ = background; }
   ckpt::Status step(const StepMetrics& metrics);
   /// Writes an event "validation".

@@ -10,11 +10,11 @@
 namespace titan::train {
 
 std::string encode_files(const std::vector<KnownFile>& files);
-/// Throws std::runtime_error if the message is incomplete.
+/// Reads what encode_files() wrote. Throws std::runtime_error if `bytes` are incomplete.
 std::vector<KnownFile> decode_files(std::string_view bytes);
 
-/// The files that a start on data of `kind` need not read completely: `others`, and the files of `stored` (the data
-/// that the run resumes with; null: a new run), if they were read as the same kind.
+/// The files that a start on data of `kind` need not read completely: `others`, which another rank has read, and the
+/// files of `stored` (the data that the run resumes with; null: a new run), if `stored` has the same kind.
 std::vector<KnownFile> known_files(std::vector<KnownFile> others, const ckpt::DataPosition* stored,
                                    const std::string& kind);
 

@@ -70,8 +70,8 @@ struct Start {
   Status verdict;                     ///< why the start is refused; other members are filled as far as known
 };
 
-/// Opens the checkpoint of `start.decision` with the manifest of the decision, which is moved out of it. Sets the
-/// source, the model keys that the checkpoint determines, and the stored state of the run. `json`: texts of JSON
+/// Opens the checkpoint of `start.decision` with `decision.manifest`, and moves this manifest out of the decision. Sets
+/// the source, the model keys that the checkpoint determines, and the stored state of the run. `json`: texts of JSON
 /// components that are known already. \error as CheckpointReader and WeightSource; kIncompatible: neither configuration
 /// nor checkpoint has a key of the model
 Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::map<std::string, std::string> json = {});

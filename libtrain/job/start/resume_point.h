@@ -51,11 +51,12 @@ struct StartRequest {
 };
 
 /// The request for `config` and the value of --resume. initial_load_path with initial_load_model_only = false means
-/// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not save
+/// --resume PATH. \error kInvalid: two checkpoints to start from, name rules (--init-map, ...) without a transfer, an
+/// empty initial_load_path, debug.stop_at_step although saves are off
 ckpt::Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume);
 
 /// Refuses --resume required if there is no folder with steps: neither in the run folder nor near. Ranks call it before
-/// they create the run folder, which a file system that is not mounted must not contain. \error kNotFound
+/// they create the run folder, so that none is created while its file system is not mounted. \error kNotFound
 ckpt::Status check_folder_to_resume(ckpt::Fs& fs, const StartRequest& request);
 
 enum class StartMode {
@@ -69,7 +70,7 @@ struct StartDecision {
   std::string path;                  ///< checkpoint to load; empty: a fresh start
   std::uint64_t step = 0;            ///< of a resumed checkpoint; 0 otherwise
   std::string origin;                ///< id of another run's checkpoint that this run now starts from; else empty
-  std::string reason;                ///< for the banner
+  std::string reason;                ///< for the log and `plan`
   std::vector<std::string> skipped;  ///< newer steps that were not taken, and why
   std::vector<std::string> notes;    ///< other warnings
   /// The manifest of the checkpoint to load, if it is a Titan checkpoint. With CheckDepth::kMembers its member files
@@ -82,9 +83,10 @@ struct StartDecision {
 
 /// Decides where the start begins, excluding `damaged` steps (found corrupt while loading). \error kInvalid (`never`
 /// although checkpoints exist; an unknown word after --resume), kNotFound (the path or step does not exist; `required`
-/// and no checkpoint), kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step
-/// exists where the run will save one; a component is missing; a newer format), kCorrupt (steps exist, none is valid),
-/// kMediaError (a step that must be checked cannot be read), kFailed (a folder cannot be listed).
+/// and no checkpoint), kIncompatible (the step is older than the run's newest one; the run did not begin from the
+/// given checkpoint; a valid step exists where the run will save one; the folder has only torch checkpoints; a
+/// component is missing; a newer format), kCorrupt (steps exist, none is valid), kMediaError (a step that must be
+/// checked cannot be read), kFailed (a folder cannot be listed).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request,
                                          const std::set<std::uint64_t>& damaged);
 

@@ -14,7 +14,7 @@ struct StartMessage {
   StartDecision decision;                   ///< `reason`, `skipped` and `notes` stay with rank 0
   std::map<std::string, std::string> json;  ///< the JSON components of a resumed checkpoint, component -> text
   std::uint64_t seed = 0;                   ///< for a new run
-  std::string processor;                    ///< rank 0's, so that different hosts choose the same library
+  std::string processor;                    ///< rank 0's, so that different hosts choose the same GEMM library
 };
 
 std::string encode_start(const StartMessage& word);

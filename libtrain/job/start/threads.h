@@ -27,7 +27,8 @@ int threads_per_rank(const recipe::Config& config, std::optional<int> stored, in
 /// The same for a start that resumes a checkpoint with `state`; null: the start resumes none.
 int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state, int local_ranks, CoreShare share);
 
-/// A warning if the user has set OMP_NUM_THREADS to another value than `threads`; else "".
+/// A warning if the user has set OMP_NUM_THREADS (to `typed`) to another value than `threads`; else "". `stored`:
+/// `threads` is the number in a checkpoint, unless job.threads_per_rank is set.
 std::string unused_thread_variable(const std::optional<std::string>& typed, const recipe::Config& config, bool stored,
                                    int threads);
 

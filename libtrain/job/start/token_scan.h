@@ -16,7 +16,8 @@ using ckpt::Status;
 
 struct TokenScan {
   std::uint64_t checked = 0;  ///< samples scanned
-  std::uint64_t to_read = 0;  ///< samples that the run will read, at most to the end of the next whole epoch
+  std::uint64_t to_read = 0;  ///< samples that the run will read: at most the rest of this epoch and one more; if
+                              ///< their order is not known yet, all samples of an epoch
   Status refused;             ///< kInvalid: the error with which the run would end, and at which step
   std::string warning;        ///< about a bad id that the run may meet; which samples it draws is not known yet
 };
