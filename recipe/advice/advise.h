@@ -34,8 +34,8 @@ struct IntervalAdvice {
 struct LargerRun {
   std::uint64_t parameters = 0;
   std::uint64_t save_bytes = 0;
-  std::optional<double> save_s, interval_s;  ///< save duration and best interval in seconds, if the speed of this run's
-                                             ///< saves is known
+  std::optional<double> save_s, interval_s;  ///< cost of a save (as AdviseReport::cost_s) and best interval in seconds,
+                                             ///< if the speed of this run's saves is known
 };
 
 /// The recommendations, and the figures they are computed from. Optional members are empty if a record is missing.

@@ -21,8 +21,9 @@ class TokenRows {
     bool text = false;  ///< UTF-8 text, one id per byte; a text shorter than the default length is one row
   };
   /// Maps `path`. A file that begins like a NumPy file is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
-  /// or one stream [N]. \error kInvalid: the file is missing, the array has another kind, rows have another length than
-  /// asked for, there is no whole row, text is not UTF-8, or raw ids have another width (id_looks.h)
+  /// or one stream [N]. \error kInvalid: the file is missing or a token folder, the array has another kind, rows have
+  /// another length than asked for, there is no whole row, text is not UTF-8 or begins with a byte order mark, or raw
+  /// ids have another width (id_looks.h) or end within an id
   static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
 
   /// Splits the ids of a tokenized text into rows; `path` is the text's path, for messages. Fewer ids than the default
