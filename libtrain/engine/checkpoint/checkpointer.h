@@ -38,7 +38,7 @@ unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing);
 /// Saves and loads this rank's part of the checkpoints of a run.
 class Checkpointer {
  public:
-  /// `checkpoint_dir` is `<dump_folder>/<folder>`; references must outlive the checkpointer.
+  /// `checkpoint_dir` is `<job.dump_folder>/<checkpoint.folder>`; references must outlive the checkpointer.
   Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir);
 
   /// Writes `snapshot` with the optimizer's tensors and publishes the checkpoint. Collective. On failure nothing is

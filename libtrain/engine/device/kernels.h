@@ -40,9 +40,9 @@ class Kernels {
   virtual at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                       const at::Tensor& mask_TT);
 
-  /// RMSNorm (rms_norm.h): of x; of x + y, which have the same shape and type; and its gradients. sum_norm() has the
-  /// bits of an addition followed by rms_norm(). The default implementations have the bits of single_rms_norm() and
-  /// single_norm_gradients(); a GPU adds in another order.
+  /// RMSNorm of x; RMSNorm of x + y, where x and y have the same shape and type; the gradients of RMSNorm (rms_norm.h).
+  /// sum_norm() has the bits of an addition followed by rms_norm(). The default implementations have the bits of
+  /// single_rms_norm() and single_norm_gradients(); a GPU adds in another order.
   virtual Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
   virtual NormedSum sum_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double eps);
   virtual NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,

@@ -28,7 +28,7 @@ class TiedHead {
 
   /// Sends the head's sums, one tensor per tree node. \error CommError, also from the functions below
   void send_sums(const std::vector<at::Tensor>& nodes) const;
-  /// Receives the head's sums: one tensor for each of `of_embedding`, of the same size.
+  /// Receives the head's sums: one tensor for each of the embedding's own sums, `of_embedding`, and of its size.
   std::vector<at::Tensor> receive_sums(const std::vector<at::Tensor>& of_embedding) const;
   /// Copies the embedding's compute copy to the head's. Both ranks call this, each with its own copy as `table` (1-D).
   void transfer_table(const at::Tensor& table, const RowExchange& rows) const;

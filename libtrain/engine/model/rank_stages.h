@@ -18,7 +18,7 @@ class RankStages {
 
   /// The stages of this rank, in model order.
   const std::vector<Stage*>& stages() const { return stages_; }
-  /// The parameters of all stages, in model order; a tied head's slot comes last.
+  /// The parameters of all stages, in model order; a tied head comes last (StageParameter::tied_head).
   const std::vector<StageParameter*>& parameters() const { return parameters_; }
 
   void init_weights(std::uint64_t seed);  ///< Stage::init_weights() of all stages

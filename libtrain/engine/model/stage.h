@@ -39,7 +39,7 @@ StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint3
 /// A parameter of a stage, with two tensors. `master` is the fp32 master weight: contiguous, 64-byte aligned, or
 /// undefined (see Masters). `compute` is the compute copy, which the forward uses: an autograd leaf that requires grad.
 /// An fp32 `compute` shares storage with `master`; a bf16 one is a copy. The embedding's `compute` is always fp32, and
-/// the looked-up rows are rounded: so LibTorch adds the gradients of a token that occurs often in fp32 (in bf16, 256 +
+/// the looked-up rows are rounded: so LibTorch adds in fp32 the gradients of a token that occurs often (in bf16, 256 +
 /// 1 is 256).
 struct StageParameter {
   std::string name;
@@ -66,7 +66,7 @@ class Stage {
 
   std::uint32_t index() const { return index_; }  ///< index among the model's stages
   const StageSpec& spec() const { return spec_; }
-  /// The parameters, in model order; a tied head's slot comes last.
+  /// The parameters, in model order; a tied head comes last (StageParameter::tied_head).
   std::vector<StageParameter>& parameters() { return parameters_; }
   const std::vector<StageParameter>& parameters() const { return parameters_; }
 

@@ -37,7 +37,7 @@ class GradNorms {
   /// The global norm. Leaves are added in index order within a parameter, then parameters in name order: the same bits
   /// on every rank and layout. Not finite if a gradient is not finite.
   double norm(const double* row) const;
-  /// The norm of each parameter, in the order of the plan.
+  /// The norm of each parameter's gradient, in the order of the plan.
   std::vector<double> parameter_norms(const double* row) const;
   /// The first parameter by name whose gradient is not finite, as an index in the plan.
   std::optional<std::uint32_t> first_non_finite(const double* row) const;

@@ -16,7 +16,8 @@ class Communicator : public Control, public Fabric {
   int size() const override = 0;
 };
 
-/// The groups of one rank in a DP x PP mesh. Global rank = stage * dp + dp_rank.
+/// The groups of one rank in a DP x PP mesh. `stage` is the rank's pipeline rank. Global rank = stage * (data-parallel
+/// degree) + dp_rank.
 struct World {
   int rank = 0, size = 1;
   int stage = 0, dp_rank = 0;

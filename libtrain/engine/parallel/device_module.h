@@ -4,7 +4,8 @@
 // (libtrain/job/host/cuda_module.h).
 //
 //   const char* titan_cuda_torch_version()                    the LibTorch it was built with; called first
-//   const char* titan_cuda_interface()                        the digest of these headers (cmake/TitanInterface.cmake)
+//   const char* titan_cuda_interface()                        the digest of the headers that titan-train and a module
+//                                                             must have in common (cmake/TitanInterface.cmake)
 //   void titan_cuda_probe(GpuFacts*)                          the GPUs of this host; creates no CUDA context
 //   DeviceModule* titan_cuda_module()                         the module's object, which lives as long as the process
 #include <memory>

@@ -31,8 +31,8 @@ struct FabricRequest {
 
 using FabricMaker = std::function<std::unique_ptr<Fabric>(const FabricRequest&)>;
 
-/// Sets the factory of fabrics; empty: Gloo. Call it before connect(), which calls the factory for each group of
-/// several ranks.
+/// Sets the factory of fabrics; empty: Gloo. Call it before connect() (rendezvous.h), which calls the factory for
+/// each group of several ranks.
 void use_fabrics(FabricMaker maker);
 const FabricMaker& fabric_maker();
 

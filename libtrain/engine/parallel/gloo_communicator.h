@@ -37,8 +37,8 @@ struct GlooGroupOptions {
 
 class GlooCommunicator : public Communicator {
  public:
-  /// Connects this rank to the other members of a group. All members call create() with the same keys of the store.
-  /// \error CommError
+  /// Connects this rank to the other members of a group. All members call create(), each with a `store` that has the
+  /// same key prefix, which only this group uses. \error CommError
   static std::unique_ptr<GlooCommunicator> create(const c10::intrusive_ptr<c10d::Store>& store,
                                                   const std::shared_ptr<GlooDevice>& device, GlooGroupOptions options);
   ~GlooCommunicator() override;

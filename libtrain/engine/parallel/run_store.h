@@ -22,7 +22,7 @@ std::string rank_name(const LaunchEnv& env);
 
 /// Opens a connection of its own to the store at MASTER_ADDR and MASTER_PORT. `serve`: this process hosts the store.
 /// Unless Titan's launcher has opened the port, this function first connects to the address without c10d, whose errors
-/// do not say what is wrong. `meeting` is told what the call waits for. \error CommError
+/// do not say what is wrong. `meeting` is told what this function waits for. \error CommError
 c10::intrusive_ptr<c10d::Store> open_store(const LaunchEnv& env, bool serve, std::chrono::milliseconds timeout,
                                            Meeting& meeting);
 

@@ -9,7 +9,7 @@ namespace titan::train {
 /// tags that a run can use.
 inline constexpr std::uint64_t kFirstExchangeTag = 0x70000000;
 
-/// The sums of a tied head, one tag per tree node.
+/// The sums of a tied head, one tag per node of the canonical tree (tree.h).
 inline constexpr std::uint64_t kTiedGradientTags = kFirstExchangeTag;
 /// The sums and the weights of the exchange's parts (gradient_exchange.h); each part has kTagsOfPart tags.
 inline constexpr std::uint64_t kSumTags = kFirstExchangeTag + 0x100000, kCopyTags = kFirstExchangeTag + 0x200000;

@@ -70,7 +70,8 @@ class Executor {
     double balance = 0;
   };
   /// Runs all micro-batches of this rank once. Gradients are those of the sum of the tokens' losses, divided by
-  /// `tokens`; with experts, plus those of the load-balancing loss (moe.h). \error CommError if a peer is lost
+  /// `tokens`, the number of tokens of the step that have a loss; with experts, plus those of the load-balancing loss
+  /// (moe.h). \error CommError if a peer is lost
   StepOutput run_step(const BatchSource& batches, std::uint64_t tokens);
 
   /// The losses of `count` validation batches of shape [rows, seq_len], which are divided among the data-parallel

@@ -20,7 +20,7 @@ namespace titan::train {
 /// Identifies a tensor for `stage`: its input, or (if `backward`) the gradient of its output.
 struct TransferPlace {
   std::uint32_t stage = 0;
-  std::uint32_t micro_batch = 0;  ///< number within Form::share
+  std::uint32_t micro_batch = 0;  ///< number within StageTransfers::Form::share
   bool backward = false;
   auto operator<=>(const TransferPlace&) const = default;
 

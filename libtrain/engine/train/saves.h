@@ -60,8 +60,8 @@ class Saves {
   /// Call it when the background save is done on every rank. \error as now()
   void over_everywhere();
   /// Call it before weights and moments change. Returns when a background save no longer needs the old values. During a
-  /// save the call is collective: all ranks wait for the slowest rank, with the timeout of checkpoint I/O. (Otherwise
-  /// the ranks would wait for the slowest in the next transfer, with the timeout of a step.)
+  /// save the call is collective: all ranks wait for the slowest rank, with the timeout of checkpoint I/O. (If they
+  /// did not wait here, they would wait for it in the next transfer, with the timeout of a step.)
   void before_update();
   /// Waits for a background save. Collective. \error as now()
   void wait() { (void)finish(); }

@@ -22,13 +22,13 @@ void resolve_settings(RunState& run);
 /// Reads the last step of a run that is complete, and checks all digests. If rank 0 finds damage, a second rank reads
 /// the step again. Collective. \error throws StatusError: the damage, or that only rank 0 found it
 void prove_last_step(RunState& run);
-/// Handles a media error (EIO) of a load, of which all ranks know: a second rank reads the same place. If the second
-/// rank fails too, the step is added to run.lost, so that the next choose_start() skips it. Collective. \error throws
-/// StatusError if the step is not to be skipped
+/// Handles a media error (EIO) that a load met on some rank, once all ranks have the error: another rank reads the same
+/// place. If that rank fails too, the step is added to run.lost, so that the next choose_start() skips it. Collective.
+/// \error throws StatusError if the step is not to be skipped
 void skip_unreadable_step(RunState& run, const ckpt::Status& error);
-/// Confirms damage that a load found, of which all ranks know: a second rank reads what the first one had loaded.
-/// Collective. \error throws StatusError if the second rank finds no damage: the cause may be bad memory of the first
-/// rank's host, which must not make the run skip a good step
+/// Confirms damage that a load found on some rank, once all ranks have the error: another rank reads the leaves that
+/// the first one had loaded. Collective. \error throws StatusError if the other rank finds no damage: the cause may be
+/// bad memory of the first rank's host, which must not make the run skip a good step
 void confirm_damage(RunState& run, const ckpt::Status& error);
 
 /// Creates the folder of checkpoint.near, once the run lock is held, and sets `near_folder`. Does nothing if

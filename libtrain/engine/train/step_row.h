@@ -31,7 +31,7 @@ class StepRow {
   void fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads);
   /// Sets the memory of this rank, number `rank`. Call it after fill().
   void note_memory(int rank, const PeakMemory& memory);
-  /// Sets StepOutput::balance, for a model with experts.
+  /// Sets this rank's load-balancing loss (Executor::StepOutput::balance). Without experts, does nothing.
   void note_balance(double balance);
   /// Sums the array over all ranks, within each node first. Bits do not depend on the order of additions: one rank sets
   /// a value, or the sum is exact (flags, and the balance, which is rounded for that). Call it before the functions

@@ -40,11 +40,12 @@ struct HeartbeatOptions {
   /// is lost. May be empty.
   std::function<std::string(const std::string& own)> words;
   /// Whether the process of a rank is known to have ended; diagnose() then does not wait for silence. Thread-safe.
-  /// Empty if that cannot be known, or if news of leaving ranks takes more than one exchange.
+  /// Empty if that cannot be known, or if the news that a rank leaves takes more than one beat to reach this rank.
   std::function<bool(int rank)> ended;
 };
 
-/// Thread-safe. The exchange may block forever (if the store's host is stopped), so every wait for it has a limit.
+/// Thread-safe. A thread calls the Exchange function for each beat. The function may block forever (if the store's host
+/// is stopped), so every wait for the thread has a limit.
 class Heartbeat {
  public:
   /// Writes this rank's beat, `own`, and returns the beats of all ranks in rank order. An empty beat means that its
@@ -53,7 +54,7 @@ class Heartbeat {
   using Exchange = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
 
   Heartbeat(HeartbeatOptions options, Exchange exchange);
-  /// Waits at most a second for the thread; detaches it if it is stuck in the exchange.
+  /// Waits at most a second for the thread to end, since it may be stuck in the Exchange function.
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
 

@@ -8,10 +8,10 @@
 
 namespace titan::train {
 
-/// Adds the ranks' values of each element. The bits do not depend on the order only if at most one rank's value is
-/// nonzero, or if all partial sums are exact, as those of small integers. Every `node_ranks` consecutive ranks are on
-/// one machine. If `node_ranks` is 0, 1 or the number of all ranks, or does not divide that
-/// number, this is one Control::sum() over all ranks. Collective. \error throws CommError
+/// Adds the ranks' values of each element. The bits depend on the order of additions unless at most one rank's value is
+/// nonzero, or all partial sums are exact, as those of small integers. Every `node_ranks` consecutive ranks are on one
+/// machine. If `node_ranks` is 0, 1 or the number of all ranks, or does not divide that number, this is one
+/// Control::sum() over all ranks. Collective. \error throws CommError
 void sum_over_nodes(Control& all, std::span<double> values, std::uint32_t node_ranks);
 
 }  // namespace titan::train

@@ -27,8 +27,8 @@ struct StageForecast {
   std::uint32_t rank = 0;
   std::uint64_t parameters = 0;  ///< elements; a tied head counts where the embedding is
   double cost_share = 0;         ///< fraction of the cost of all stages, by parallelism.stage_cost
-  std::uint32_t in_flight = 0;   ///< maximum number of micro-batches between forward and backward, over all stages of
-                                 ///< the rank
+  std::uint32_t in_flight = 0;   ///< most pairs of stage and micro-batch of the rank that are between forward and
+                                 ///< backward at once
   RankMemory memory;             ///< of the rank with all its stages
 };
 
@@ -121,7 +121,7 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
 
 /// What determines the memory of a pipeline's ranks.
 struct RankWork {
-  std::vector<std::uint32_t> in_flight;  ///< of each rank: most micro-batches between forward and backward
+  std::vector<std::uint32_t> in_flight;  ///< of each rank: most pairs of stage and micro-batch in flight at once
   ScheduleTable table;                   ///< empty if a step is too long to be simulated
   std::span<const Action> row(std::uint32_t rank) const {
     return table.empty() ? std::span<const Action>() : std::span<const Action>(table[rank]);

@@ -39,7 +39,7 @@ std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16);
 /// Bytes per token needed in addition while the loss or its gradient is computed.
 std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 
-/// Maximum number of gradient sums in memory while the micro-batches of `block` are added in order to the tree over
+/// Maximum number of gradient sums in memory while the micro-batches of `block` are added, in order, to the tree over
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 

@@ -28,9 +28,9 @@ struct LaunchEnv {
 
 using GetEnv = std::function<std::optional<std::string>(const char*)>;
 
-/// Reads the variables. Returns nullopt if none is set: this process then starts local ranks. \error kInvalid: only
-/// some variables are set, or there are several Slurm / Open MPI tasks without RANK and WORLD_SIZE (naming what to
-/// set).
+/// Reads the environment variables that describe a rank (RANK, WORLD_SIZE, ...). Returns nullopt if none is set: this
+/// process then starts local ranks. \error kInvalid: a variable is malformed; only some variables are set; or there are
+/// several Slurm / Open MPI tasks without RANK and WORLD_SIZE (naming what to set).
 ckpt::Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get);
 
 /// Whether the variable `name` describes a rank of a job (for Titan or torch). Programs started by a rank must not

@@ -14,7 +14,8 @@ namespace titan::train {
 /// saves. \error kFailed: Titan's launcher has already ended
 ckpt::Status bind_to_launcher();
 
-/// Tells the launcher, if there is one, that this rank has printed why it ends, with this exit code. Async-signal-safe.
+/// Tells the launcher, if there is one, that this rank has printed why it ends, and that its exit code is `code`.
+/// Async-signal-safe.
 void note_said_why(int code);
 /// The kind of an error that a rank leaves to the launcher to print.
 enum class Left {

@@ -2,8 +2,9 @@
 // How the data-parallel ranks of a stage sum their gradients and send each other their weights: which rank sends what
 // to which rank, and the size of the buffers. Pure, planned once; no tensors.
 //
-// Ranks are divided into groups of consecutive ranks (rank_groups.h). The elements of the stage are divided among the
-// holders of a group: the elements that a holder adds up are its row. Gradients are summed in three phases:
+// Ranks are divided into groups of consecutive ranks. In each group some ranks, usually all, are holders
+// (rank_groups.h). The elements of the stage are divided among the holders of a group: the elements that a holder adds
+// up are its row. Gradients are summed in three phases:
 // 1. All-to-all in each group: every rank sends its sums of each holder's row to that holder, slice by slice and to all
 // holders at once. If a rank's micro-batches form several nodes of the canonical tree (tree.h), the rank sends one sum
 // for each tree node. A holder adds up what it receives; the result is the sum of the tree node of its group.
@@ -47,10 +48,10 @@ struct NodeRange {
 /// What rank `me` sends and receives. Directions are those of sums; for weights (plan_copies()) they are reversed.
 struct ExchangePlan {
   std::uint32_t me = 0;
-  std::vector<SegmentRow> owners;    ///< for the all-to-all, by rank: the row that this rank sums, if it is a holder of
-                                     ///< the group of `me` or of a group that `me` sends to; else empty
-  std::vector<NodeRange> gives;      ///< by rank: which of the tree nodes of `me` are sent to this rank
-  std::vector<std::uint32_t> takes;  ///< by rank: how many tree nodes' sums of the row of `me` this rank sends to `me`
+  std::vector<SegmentRow> owners;    ///< for the all-to-all, by rank r: the row that r sums, if r is a holder of the
+                                     ///< group of `me` or of a group that `me` sends to; else empty
+  std::vector<NodeRange> gives;      ///< by rank r: which of the tree nodes of `me` are sent to r
+  std::vector<std::uint32_t> takes;  ///< by rank r: how many sums, one per tree node, r sends to `me`
   std::vector<Addition> additions;   ///< over the received rows (by rank, then node); row 0 ends as the sum
   std::vector<Swap> swaps;           ///< of the butterfly, after the all-to-all
   std::vector<Swap> handed;          ///< after the butterfly: between a holder and a rank that is not one
@@ -77,8 +78,9 @@ struct ExchangePlan {
 /// Pieces of a swap in transit at once, per direction.
 inline constexpr std::int64_t kSwapsUnderWay = 2;
 
-/// Plans sums over `count` micro-batches, with buffers of at most `elements`. (In each of the three plans below, a
-/// message has at least 16 elements, even if the buffers are then larger.)
+/// Plans sums over `count` micro-batches, with buffers of at most `elements`. `owners` has, by rank, the elements that
+/// the rank owns. (In each of the three plans below, a message has at least 16 elements, even if the buffers are then
+/// larger.)
 ExchangePlan plan_sums(const std::vector<SegmentRow>& owners, std::uint32_t me, std::uint32_t count,
                        std::int64_t elements);
 /// Plans copies of every owner's elements to all ranks, with buffers of at most `elements`.

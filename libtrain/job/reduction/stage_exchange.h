@@ -69,8 +69,8 @@ Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
 Traffic busiest_traffic(const recipe::RunPlan& plan);
 
 /// The transfers of a rank among all ranks of its stage (`stage`), among the ranks of its domain (`node`), and among
-/// the ranks at its place in the other domains (`between_nodes`). The parameter `nodes`: whether the groups `node` and
-/// `between_nodes` exist (has_node_groups()).
+/// the ranks at its place in the other domains (`between_nodes`). group_peers() takes `nodes`: whether the groups
+/// `node` and `between_nodes` exist (has_node_groups()).
 struct GroupPeers {
   ExchangePeers stage, node, between_nodes;
 };

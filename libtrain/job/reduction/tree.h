@@ -16,7 +16,7 @@ struct Node {
   Node right() const { return {mid(), hi}; }
 };
 
-/// The micro-batches of DP rank `r` of `d`, of `count` in all. Ranks differ by at most one micro-batch. The search
+/// The micro-batches of DP rank `r` of `d`, of `count` in all. Ranks differ by at most one micro-batch. The function
 /// begins at the root of the tree, [0, count). While d is even, it goes on with a child of the node: the left child for
 /// the first half of the ranks, the right one for the others; d is halved, and r counts within the half. Once d is odd,
 /// the n micro-batches [lo, lo + n) of the node that is left are divided: rank r has [lo + floor(r * n / d), lo +
@@ -29,9 +29,9 @@ struct Share {
   std::uint32_t at(std::uint32_t i) const { return first + i * stride; }
   bool operator==(const Share&) const = default;
 };
-/// The share of DP rank `r` of `d`. In each turn, `together` neighbouring ranks compute as many consecutive
-/// micro-batches, one each; `together` divides d. Example: with `together` = 2, ranks 0 and 1 compute micro-batches 0
-/// and 1, then 2 and 3. With 1, a rank has its dp_block(). Bits do not depend on which rank computes a micro-batch.
+/// The share of DP rank `r` of `d`. At a time, `together` neighbouring ranks compute as many consecutive micro-batches,
+/// one each; `together` divides d. Example: with `together` = 2, ranks 0 and 1 compute micro-batches 0 and 1, then 2
+/// and 3. With 1, a rank has its dp_block(). Bits do not depend on which rank computes a micro-batch.
 Share share_per_micro_batch(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r);
 /// The maximal tree nodes inside `block`, in order.
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block);

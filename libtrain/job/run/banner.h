@@ -28,8 +28,8 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
 /// "gradients: 2 groups of 4 data-parallel ranks ...", "exchange: in 10 parts ...", both, or neither.
 std::vector<std::string> exchange_lines(const recipe::RunPlan& plan);
 
-/// "exchange: the busiest rank sends 990 messages a step ..."; empty if each rank of a stage swaps with log2 of the
-/// ranks.
+/// "exchange: the busiest rank sends 990 messages a step ..."; empty if there are only swaps, except within
+/// domains.
 std::string exchange_cost(const recipe::RunPlan& plan);
 
 /// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".

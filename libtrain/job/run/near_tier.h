@@ -30,7 +30,7 @@ class NearTier {
   struct Options {
     std::string folder, checkpoint_dir;  ///< the near folder, and the run's checkpoint folder
     ckpt::ReadBack read_back = ckpt::ReadBack::kSampled;
-    std::set<std::uint64_t> damaged;                       ///< steps of the run folder; see CommitOptions
+    std::set<std::uint64_t> damaged;                       ///< damaged steps of the run folder; see CommitOptions
     std::function<ckpt::Status()> still_ours;              ///< see CommitOptions
     std::function<void(const std::string& line)> problem;  ///< called by any thread
     /// The pause after a failed copy. The pause doubles with each further failure, up to `longest_pause`.

@@ -20,8 +20,8 @@ struct Publish {
   ckpt::Digest id;
 };
 
-/// Runs one command at a time, always for the newest step. Errors of commands do not end a run. A command and its
-/// children die with the process that started it.
+/// A thread runs one command at a time, always for the newest step. Errors of commands do not end a run. A command and
+/// its children die with the process that started it.
 class PublishHook {
  public:
   struct Options {

@@ -1,6 +1,6 @@
 #pragma once
-// RUN/on_publish.done: the last step whose checkpoint.on_publish command succeeded. If it is not the newest step, the
-// next start runs the command for the newest step.
+// The note, the file RUN/on_publish.done: the last step whose checkpoint.on_publish command succeeded. If this is not
+// the newest step, the next start runs the command for the newest step.
 #include <functional>
 #include <memory>
 #include <string>

@@ -24,8 +24,8 @@ class SaveSchedule {
     pause_ = 0;
   }
   /// Call it when a save has failed. `counts`: the result of counts() on rank 0, which rank 0 sends to all ranks. Early
-  /// attempts (may_be_early()) and saves of kContinuous and kAuto then wait for 30 s, and twice as long after each
-  /// further failure, at most 16 min.
+  /// attempts (may_be_early()), and saves with the interval "continuous" or "auto", then wait for 30 s, and twice as
+  /// long after each further failure, at most 16 min.
   void failed(bool counts, double now);
   /// Rank 0 only: whether a failure of the save of `step` counts. A failure of an early attempt does not count, nor one
   /// within 10 s of the last counted failure: a disk that is full for seconds is one failure, however often a run

@@ -22,8 +22,8 @@ enum class ActionKind : std::uint8_t {
   kRecvBackward,
 };
 
-/// One cell: `stage` acts on `micro_batch` (its number among the micro-batches of the data-parallel rank, from 0).
-/// kSendForward of stage s pairs with kRecvForward of stage s+1 (an activation), kSendBackward of stage s with
+/// One cell of a schedule: `stage` acts on `micro_batch` (its number among the micro-batches of the data-parallel rank,
+/// from 0). kSendForward of stage s pairs with kRecvForward of stage s+1 (an activation), kSendBackward of stage s with
 /// kRecvBackward of stage s-1 (the gradient of an activation).
 struct Action {
   ActionKind kind = ActionKind::kForward;
@@ -40,7 +40,7 @@ inline bool gives_input_gradient(ActionKind kind) {
   return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInput;
 }
 
-/// The table with compute actions only. \error kInvalid: see recipe::check_shape
+/// The table of the schedule `kind`, with compute actions only. \error kInvalid: see recipe::check_shape
 ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recipe::PipelineShape& shape);
 
 /// The category in traces: "forward", "backward", "backward of inputs", "backward of weights", "send", "receive".
