@@ -18,8 +18,9 @@ struct ExportTarget {
 /// single file that opens as this format.
 ckpt::ReplaceCheck replaceable_by(const Format& format);
 
-/// Writes `writer`'s checkpoint to the destination, completely or not at all; first removes leftover temporaries for
-/// the same destination. \error kInvalid (destination), kLocked (another conversion to it), as ForeignWriter::write
+/// Writes the checkpoint that `writer` makes of `source` to the destination, completely or not at all; first removes
+/// leftover temporaries for the same destination. \error kInvalid (destination), kLocked (another conversion to it), as
+/// ForeignWriter::write
 Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source,
                                            ForeignWriter& writer, const ExportTarget& target,
                                            const Progress& progress = {});

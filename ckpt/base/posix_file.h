@@ -27,7 +27,7 @@ enum class OnMissing { kNotFound, kFailed };
 
 /// As errno_status; with OnMissing::kNotFound, a missing path is kNotFound instead of kFailed.
 Status from_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kFailed);
-/// As from_errno, for calls that read.
+/// As from_errno, for calls that read: EIO and ENODATA are kMediaError (the store failed to return stored bytes).
 Status from_read_errno(int error, const std::string& path, const std::string& call,
                        OnMissing missing = OnMissing::kNotFound);
 
@@ -85,8 +85,8 @@ class PosixFile final : public File {
   std::atomic<std::uint64_t> written_ = 0;
 };
 
-/// How open_member_file() resolves the path below the folder. kKernel: with one openat2(2) if the kernel has it;
-/// kByName: always one name at a time.
+/// How open_member_file() resolves the path below the folder. kKernel: with one openat2(2) if the kernel has and
+/// permits it; kByName: always one name at a time.
 enum class Walk { kKernel, kByName };
 
 /// Returns a descriptor (close-on-exec) of `member` below `folder`. `flags` are flags of open(2) with O_PATH or

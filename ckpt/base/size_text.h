@@ -9,7 +9,8 @@ namespace titan::ckpt {
 
 /// "1023 B", "1.5 GiB".
 std::string size_text(std::uint64_t bytes);
-/// "500000000", "500MB", "5GB" (decimal), "512MiB", "4GiB", "4G" (binary); nullopt for anything else and for 0.
+/// A number of bytes without a unit, or with a decimal (B, KB, MB, GB, TB) or binary one (K, KiB, M, MiB, G, GiB, T,
+/// TiB): "500MB", "4GiB". nullopt for any other text, for 0 and for 2^64 or more.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 }  // namespace titan::ckpt

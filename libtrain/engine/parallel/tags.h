@@ -14,8 +14,8 @@ inline constexpr std::uint64_t kTiedGradientTags = kFirstExchangeTag;
 /// The sums and the weights of the exchange's parts (gradient_exchange.h); each part has kTagsOfPart tags.
 inline constexpr std::uint64_t kSumTags = kFirstExchangeTag + 0x100000, kCopyTags = kFirstExchangeTag + 0x200000;
 inline constexpr std::uint64_t kTagsOfPart = 0x100;
-/// Elements that are handed over after the swaps (ExchangePlan::handed), and slices of weights. All parts use the same
-/// tags for these, since all ranks of a group exchange them in the same order.
+/// Sums and weights that an additional rank of a group exchanges with a holder (ExchangePlan::handed), and slices of
+/// weights in an all-to-all. All parts use the same tags for these, since all ranks exchange them in the same order.
 inline constexpr std::uint64_t kHandedTag = kFirstExchangeTag + 0x300000,
                                kWeightSliceTags = kFirstExchangeTag + 0x400000;
 /// The messages that copy a tied embedding to its head, one tag each.

@@ -46,7 +46,7 @@ struct DeviceForecast {
   bool fits() const { return rank_bytes() <= device.memory_bytes; }
 };
 
-/// Forecasts the run. \error kInvalid: a schedule that does not fit
+/// Forecasts the run. \error kInvalid: a schedule that is not possible with this number of stages or micro-batches
 ckpt::Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe::DeviceFigures& device);
 
 /// Only the memory of the forecast, which is quick to compute: bytes of the rank that needs most, with the reserve for

@@ -7,7 +7,7 @@
 
 namespace titan::train {
 
-/// All functions are called from the rank's training thread.
+/// Functions are called from the rank's training thread; shows_saves() also from the thread of a background save.
 class RunWatcher {
  public:
   virtual ~RunWatcher() = default;
