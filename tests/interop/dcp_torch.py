@@ -104,7 +104,7 @@ def one_process(work):
 def sharded_rank(rank, port, folder):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK="0")
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    dist.init_process_group("gloo", store=dist.TCPStore("127.0.0.1", port), rank=rank, world_size=2)
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
     mesh = init_device_mesh("cpu", (2,))
@@ -149,10 +149,8 @@ def full_tensors():
 
 
 def two_processes(work):
-    with __import__("socket").socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    multiprocessing.spawn(sharded_rank, args=(port, work), nprocs=2)
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # its port is ours until the ranks have ended
+    multiprocessing.spawn(sharded_rank, args=(store.port, work), nprocs=2)
     compare(work / "dtensor", full_tensors(), "two processes, DTensor")
     compare(work / "fsdp", torch.load(work / "fsdp.pt"), "two processes, FSDP2 with AdamW")
 

@@ -60,7 +60,7 @@ class TensorBoard(unittest.TestCase):
         shutil.rmtree(self.work, ignore_errors=True)
 
     def keys(self, **more):
-        return {"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "training.steps": 12, "lr_scheduler.total_steps": 12, "checkpoint.interval": 4,
+        return {"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "training.steps": 12, "lr_scheduler.total_steps": 12, "checkpoint.interval": 4, "checkpoint.keep_latest_k": 0,
                 "metrics.log_freq": 2, "metrics.enable_tensorboard": True, "metrics.save_tb_folder": "curves", "metrics.peak_tflops": 0.5,
                 "validation.enable": True, "validation.freq": 4, "validation.steps": 1, "parallelism.pipeline_parallel_degree": 2,
                 **{key.replace("__", "."): value for key, value in more.items()}}

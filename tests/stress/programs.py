@@ -107,7 +107,7 @@ def run(command, under=(), plan=None, scratch=None, on_line=None, timeout=HANG, 
     except subprocess.TimeoutExpired:
         end_session(process.pid)
         code = None
-    deadline = time.time() + 15  # ranks that outlive their launcher hold the pipes open
+    deadline = time.time() + 120  # ranks that outlive their launcher hold the pipes open
     for thread in threads:
         thread.join(max(0.1, deadline - time.time()))
     if any(thread.is_alive() for thread in threads):
