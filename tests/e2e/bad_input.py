@@ -157,7 +157,7 @@ class BadInput(unittest.TestCase):
 
     def limited(self, what, value, run):
         """A run with a limit of the process, and a model of which a rank writes 1.5 MB; its log."""
-        args = harness.command(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 4, "checkpoint.interval": 2,
+        args = harness.command(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 4, "checkpoint.interval": 4,
                                            "model.dim": 128, "model.ffn_dim": 256})
         began = time.time()
         done = subprocess.run(args, capture_output=True, text=True, timeout=120, preexec_fn=lambda: resource.setrlimit(what, (value, value)))

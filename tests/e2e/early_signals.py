@@ -45,6 +45,7 @@ class EarlySignals(unittest.TestCase):
         deadline = time.time() + 60
         while not happens():
             self.assertLess(time.time(), deadline)
+            time.sleep(0.001)
 
     def test_01_a_start_that_waits_for_its_configuration(self):
         for verb in ("run", "plan", "config"):
@@ -74,7 +75,9 @@ class EarlySignals(unittest.TestCase):
 
     def test_02_before_main(self):
         # titan-train's own main begins in a millisecond; the engine's waits for LibTorch's constructors.
-        _, *words = harness.command(CONFIG, 2, self.keys)
+        fifo = self.work / "nobody-writes.toml"  # where main waits, if the signal comes late
+        os.mkfifo(fifo)
+        _, *words = harness.command(fifo, 2, self.keys)
         for number, (code, said) in STOPS.items():
             with self.subTest(signal=number):
                 process = self.start([harness.TRAIN + "-engine", *words])
@@ -88,10 +91,15 @@ class EarlySignals(unittest.TestCase):
     def test_03_a_rank_of_another_launcher(self):
         for number, (code, _) in STOPS.items():
             with self.subTest(signal=number):
-                words = [harness.TRAIN, "run", str(CONFIG), *harness.flags(self.keys)]
+                fifo = self.work / f"rank-{number}.toml"
+                os.mkfifo(fifo)
+                words = [harness.TRAIN, "run", str(fifo), *harness.flags(self.keys)]
                 process = self.start(words, RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(harness.free_port()), OMP_NUM_THREADS="7")
                 self.wait_until(lambda: catches(process.pid, number))
                 process.send_signal(number)
+                self.hold_open(fifo)
+                os.write(self.held, CONFIG.read_bytes())
+                os.close(self.held)
                 _, log = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, code, log)
                 self.assertEqual(re.findall("^error: .*", log, re.M), ["error: rank 0 was stopped by a signal before it began"], log)

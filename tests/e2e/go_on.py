@@ -67,9 +67,7 @@ class Schedule(Runs):
             while time.time() < deadline and f'"step":{until},' not in (broken / "metrics.jsonl").read_text():
                 self.assertIsNone(process.poll(), "ended before it was killed")
                 time.sleep(0.01)
-            for pid in harness.children(process.pid):
-                harness.kill(pid)
-            harness.kill(process.pid)
+            harness.kill_together([*harness.children(process.pid), process.pid])
             process.communicate()
         self.train(*words, run=broken, nproc=2, **settings)
         self.assertEqual(self.lrs(broken), self.lrs(whole))

@@ -27,20 +27,20 @@ def words(work, device, **more):
     settings = {"training.device": device, "training.dataset": "tokens", "training.dataset_path": work / "tokens.bin", "training.steps": 4,
                 "lr_scheduler.total_steps": 4, "lr_scheduler.warmup_steps": 1, "training.local_batch_size": 1, "training.global_batch_size": 4,
                 "checkpoint.interval": 2, "debug.seed": 3, "metrics.log_freq": 1, "validation.enable": False, "job.threads_per_rank": 1,
-                "comm.init_timeout_seconds": 20}
+                "comm.init_timeout_seconds": 120}
     settings |= {key.replace("__", "."): value for key, value in more.items()}
     return [harness.TRAIN, "run", str(CONFIG), *harness.flags(settings)]
 
 
 def run(work, device, ranks=1, fake=None, **more):
-    return subprocess.run([*words(work, device, **more), "--nproc", str(ranks)], capture_output=True, text=True, timeout=120,
+    return subprocess.run([*words(work, device, **more), "--nproc", str(ranks)], capture_output=True, text=True, timeout=300,
                           env=os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | (fake or {}))
 
 
 def run_hosts(work, device, hosts, **more):
     """A rank on each host, which differ by their environments; what that of the first says, as they all do."""
     ranks = harness.start_each(words(work, device, **more), [os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | host for host in hosts], per_host=1)
-    told = [rank.communicate(timeout=120) for rank in ranks]
+    told = [rank.communicate(timeout=300) for rank in ranks]
     assert len({rank.returncode for rank in ranks}) == 1, told
     return subprocess.CompletedProcess([], ranks[0].returncode, *told[0])
 

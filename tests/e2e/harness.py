@@ -77,10 +77,15 @@ def start(config, nproc=1, overrides=None, extra=()):
 
 
 def free_port():
-    """One of this host where nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One of this host where nobody listens now, and which the kernel gives nobody who asks for any."""
+    while True:
+        port = random.SystemRandom().randrange(15_000, 32_000)  # below net.ipv4.ip_local_port_range
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def start_each(argv, environments, per_host=None):

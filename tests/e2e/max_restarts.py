@@ -32,6 +32,8 @@ warmup_steps = 1
 seed = 7
 [checkpoint]
 interval = 5
+[metrics]
+log_freq = 1
 [model]
 dim = 16
 n_layers = 2
@@ -92,7 +94,8 @@ def killed(folder, kills, steps):
     harness.train(whole, nproc=2)
     run, dice, waits, done = folder / "hurt", random.Random(SEED), [], 0
     log = open(folder / "hurt.log", "w")
-    job = subprocess.Popen([harness.TRAIN, "run", str(hurt), "--nproc", "2", "--max-restarts", str(kills + 1)], stdout=log, stderr=log)
+    job = subprocess.Popen([harness.TRAIN, "run", str(hurt), "--nproc", "2", "--max-restarts", str(kills + 1)], stdout=log, stderr=log,
+                           env=os.environ | {"LD_PRELOAD": str(harness.BIN / "titan-fail-calls.so"), "TITAN_SHIM_PACE": "50"})  # slow enough to be killed in time
     mark = 0  # where the last start began
     while done < kills:
         goal = mark + dice.randint(6, 12)
@@ -114,8 +117,8 @@ def killed(folder, kills, steps):
     code = job.wait(timeout=300)
     if code != 0:
         fail(f"exit code {code}:\n{(folder / 'hurt.log').read_text()[-3000:]}")
-    if done == 0:
-        fail("the run was too fast to be killed")
+    if done != kills:
+        fail(f"{done} of {kills} kills: the run was too fast")
     if harness.checkpoint_id(run, steps) != harness.checkpoint_id(folder / "whole", steps):
         fail("the run that was killed has another id")
     restarts = (folder / "hurt.log").read_text().count("note: restart ")

