@@ -62,6 +62,11 @@ def command(config, nproc=1, overrides=None, extra=()):
     return [TRAIN, "run", str(config), "--nproc", str(nproc), *extra, *flags(overrides or {})]
 
 
+def paced(milliseconds):
+    """Variables with which a run rests so long before each line of a step: so a test that acts meanwhile is in time on a busy machine, too."""
+    return {"LD_PRELOAD": str(BIN / "titan-fail-calls.so"), "TITAN_SHIM_PACE": str(milliseconds)}
+
+
 def train(config, nproc=1, overrides=None, extra=(), expect=0, timeout=600):
     """Runs titan-train to its end; returns (stdout, stderr). Raises Failure on another exit code."""
     args = command(config, nproc, overrides, extra)
@@ -71,9 +76,10 @@ def train(config, nproc=1, overrides=None, extra=(), expect=0, timeout=600):
     return done.stdout, done.stderr
 
 
-def start(config, nproc=1, overrides=None, extra=()):
+def start(config, nproc=1, overrides=None, extra=(), variables=None):
     """Starts titan-train in a session of its own, with stderr as a pipe of text lines."""
-    return subprocess.Popen(command(config, nproc, overrides, extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(command(config, nproc, overrides, extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                            env=os.environ | (variables or {}))
 
 
 def free_port():

@@ -16,8 +16,6 @@ import harness  # noqa: E402
 
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 SAVES = 200
-# A pause of 40 ms before each line of a step: so there is time to look.
-SLOW = {"LD_PRELOAD": str(harness.BIN / "titan-fail-calls.so"), "TITAN_SHIM_PACE": "40"}
 EARLY, LATE = range(50, 90), range(160, 200)
 
 
@@ -42,7 +40,7 @@ class ManySaves(unittest.TestCase):
                 keys = {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": SAVES, "checkpoint.interval": 1, "checkpoint.keep_latest_k": 2,
                         "checkpoint.async_mode": mode, "metrics.log_freq": 1}
                 with open(self.work / "log", "w") as log:
-                    process = subprocess.Popen(harness.command(CONFIG, 1, keys), stdout=log, stderr=log, env=os.environ | SLOW)
+                    process = subprocess.Popen(harness.command(CONFIG, 1, keys), stdout=log, stderr=log, env=os.environ | harness.paced(40))
                 seen, metrics, saved = [], run / "metrics.jsonl", 0
                 while process.poll() is None:
                     ranks = harness.children(process.pid)

@@ -83,7 +83,7 @@ def wait_until(job, what, reached, seconds=120):
     end = time.monotonic() + seconds
     while not reached():
         if job.poll() is not None or time.monotonic() > end:
-            return False
+            return reached()
         time.sleep(0.01)
     return True
 
@@ -95,7 +95,7 @@ def killed(folder, kills, steps):
     run, dice, waits, done = folder / "hurt", random.Random(SEED), [], 0
     log = open(folder / "hurt.log", "w")
     job = subprocess.Popen([harness.TRAIN, "run", str(hurt), "--nproc", "2", "--max-restarts", str(kills + 1)], stdout=log, stderr=log,
-                           env=os.environ | {"LD_PRELOAD": str(harness.BIN / "titan-fail-calls.so"), "TITAN_SHIM_PACE": "50"})  # slow enough to be killed in time
+                           env=os.environ | harness.paced(50))
     mark = 0  # where the last start began
     while done < kills:
         goal = mark + dice.randint(6, 12)

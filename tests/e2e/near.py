@@ -3,6 +3,7 @@
 refused everything for a while; a complete run whose last step is only in the near folder copies it. Every run ends with the id of an undisturbed run. TITAN_BIN names the folder of the programs.
 """
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -45,11 +46,19 @@ def start(config, environment, *extra):
     return subprocess.Popen([harness.TRAIN, "run", str(config), "--nproc", "2", *extra], stdout=log, stderr=log, env=environment, start_new_session=True)
 
 
-def end(job):
-    """All of the job at once, as a node that dies."""
+def end(job, run):
+    """All of the job at once, as a node that dies. The ranks die with the launcher, a little later: with the last one the lock is free."""
     os.killpg(job.pid, signal.SIGKILL)
     job.wait()
-    time.sleep(0.2)
+    deadline = time.monotonic() + 60
+    with open(run / "checkpoint" / "run.lock", "rb+") as file:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.02)
+    fail("a rank outlived its node")
 
 
 def text_of(config):
@@ -67,7 +76,7 @@ def killed(folder, kills, whole, steps):
     """Each kill hits a rank; every third time the near folder goes with it. What had been durable is never lost, and what lay near is only where that was wiped."""
     config, dice = write_config(folder, "hurt", steps), random.Random(SEED)
     run, done, mark, near_starts = folder / "hurt", 0, 0, 0
-    job = start(config, store_that(folder, "hurt", "slow:4"), "--max-restarts", str(kills + 1))
+    job = start(config, store_that(folder, "hurt", "slow:4", PACE=50), "--metrics.log_freq=1", "--max-restarts", str(kills + 1))
     while done < kills:
         goal = mark + dice.randint(7, 13)
         there = lambda: max([0, *harness.published_steps(run), *near_steps(folder, "hurt")])  # noqa: E731
@@ -76,8 +85,10 @@ def killed(folder, kills, whole, steps):
         before, wiped = len(resumes(run)), done % 3 == 2
         if wiped and max(harness.published_steps(run), default=0) <= mark:
             continue  # nothing new would be left, which ends the job
-        durable, near = max(harness.published_steps(run), default=0), there()
-        os.kill(dice.choice(ranks_of(job)), signal.SIGKILL)
+        durable, near, ranks = max(harness.published_steps(run), default=0), there(), ranks_of(job)
+        if not ranks:
+            continue
+        os.kill(dice.choice(ranks), signal.SIGKILL)
         if wiped:
             wipe(folder, "hurt")
         done += 1
@@ -117,7 +128,7 @@ def brought_home(folder, whole, steps):
         job = start(config, away, *([f"--debug.stop_at_step={last}"] if last < steps else []))
         if not wait_until(job, "the last step", lambda: near_steps(folder, "home")[-1:] == [last]):
             fail(f"step {last} did not come:\n{text_of(config)[-3000:]}")
-        end(job)
+        end(job, folder / "home")
         if harness.published_steps(folder / "home"):
             fail("the run folder was to refuse everything")
         if len(near_steps(folder, "home")) != 2:

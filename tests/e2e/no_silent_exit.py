@@ -20,7 +20,7 @@ TORCHRUN = harness.ROOT / ".deps" / "venv" / "bin" / "torchrun"
 
 def listener():
     probe = socket.socket()
-    probe.bind(("127.0.0.1", 0))
+    probe.bind(("127.0.0.1", harness.free_port()))
     return probe
 
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402
@@ -55,6 +56,11 @@ class NonFinite(unittest.TestCase):
     def found(self, run):
         return [event for event in harness.events(self.work / run) if event["event"] == "non_finite"]
 
+    def count_of_found(self, run):
+        """While the file grows: its last line may be half there."""
+        path = self.work / run / "metrics.jsonl"
+        return path.read_text().count('"event":"non_finite"') if path.exists() else 0
+
     def expect_as_told(self, run):
         self.assertEqual(harness.checkpoint_id(self.work / run, STEPS), self.ids[STEPS])
         self.assertEqual(harness.step_lines(self.work / run), self.lines)
@@ -97,7 +103,7 @@ class NonFinite(unittest.TestCase):
         finally:
             del os.environ["TITAN_SPOIL_GRADIENT"]
         deadline = time.time() + 60
-        while not self.found("killed"):
+        while self.count_of_found("killed") == 0:
             self.assertLess(time.time(), deadline)
             self.assertIsNone(process.poll())
             time.sleep(0.02)
@@ -129,24 +135,26 @@ class NonFinite(unittest.TestCase):
                 finally:
                     del os.environ["TITAN_SPOIL_GRADIENT"]
                 deadline = time.time() + 60
-                while not (self.work / run / "metrics.jsonl").exists() or len(self.found(run)) < 3:
+                while self.count_of_found(run) < 3:
                     self.assertLess(time.time(), deadline)
                     self.assertIsNone(process.poll())
                     time.sleep(0.02)
                 self.addCleanup(process.kill)
                 begin = time.time()
                 process.terminate()
-                _, log = process.communicate(timeout=20)
+                _, log = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, 75, log)
-                self.assertLess(time.time() - begin, 5, log)
+                self.assertLess(time.time() - begin, 30, log)
                 self.assertIn(harness.published_steps(self.work / run)[-1], kept, log)
                 self.train(run, 1, 0, **{"training.steps": 12, "lr_scheduler.total_steps": STEPS})
 
     def test_a_rollback_takes_no_other_checkpoint_that_lies_there(self):
         other = self.work / "told" / "checkpoint" / "step-00000004"
         swap = f'rm -rf "$TITAN_CHECKPOINT" && cp -r "{other}" "$TITAN_CHECKPOINT"'
-        log = self.train("swapped", 2, 13, f"1:1592-1599:{TENSOR}", **{"training.on_nonfinite": "rollback", "training.steps": 400, "checkpoint.interval": 100,
-                                                           "checkpoint.on_publish": swap})
+        # A step rests, so that the command has ended long before step 200.
+        with unittest.mock.patch.dict(os.environ, harness.paced(40)):
+            log = self.train("swapped", 2, 13, f"1:1592-1599:{TENSOR}", **{"training.on_nonfinite": "rollback", "training.steps": 400, "checkpoint.interval": 100,
+                                                                           "checkpoint.async_mode": "disabled", "checkpoint.on_publish": swap, "metrics.log_freq": 1})
         (saved,) = [event for event in harness.events(self.work / "swapped") if event["event"] == "save_commit"]
         self.assertEqual(saved["step"], 100)
         self.assertIn(f"step-00000100 is another checkpoint than the one that was known there: expected id {saved['id']}, found {self.ids[4]}", log)

@@ -208,7 +208,7 @@ class Retention(unittest.TestCase):
 
     def test_a_slow_deletion_does_not_hold_up_the_ranks(self):
         with self.preloaded("slow_unlink.c"):
-            log = self.train(nproc=2, training__steps=8, checkpoint__keep_latest_k=2, comm__train_timeout_seconds=3)
+            log = self.train(nproc=2, training__steps=8, checkpoint__keep_latest_k=2, comm__train_timeout_seconds=4)
         self.assertEqual(harness.published_steps(self.run), [6, 8], log)
 
 

@@ -79,7 +79,7 @@ class SaveErrors(unittest.TestCase):
         """Nor does a line that takes long hold up the ranks beyond their deadline."""
         for error in (errno.ENOSPC, "slow:8000"):
             with self.subTest(error=error):
-                log = self.train(0, {"checkpoint.interval": 6, "comm.train_timeout_seconds": 3}, error, match="metrics.jsonl", k=3, rank="0")
+                log = self.train(0, {"checkpoint.interval": 6, "comm.train_timeout_seconds": 4}, error, match="metrics.jsonl", k=3, rank="0")
                 self.assertEqual("metrics.jsonl cannot be written, and waits in memory: " in log, error == errno.ENOSPC, log)
                 self.assertEqual(sorted(harness.step_lines(self.run_folder)), [1, 2, 3, 4, 5, 6])
                 self.assertEqual(self.whole_steps(), [6])
@@ -88,7 +88,7 @@ class SaveErrors(unittest.TestCase):
 
     def test_lines_that_are_never_taken_end_no_run(self):
         """A full disk for metrics.jsonl beside a checkpoint folder with room; and a store for it that stands still."""
-        for error in (errno.ENOSPC, "slow:7000"):
+        for error in (errno.ENOSPC, "slow:12000"):
             with self.subTest(error=error):
                 log = self.train(0, {"checkpoint.keep_latest_k": 0}, error, match="metrics.jsonl", k=3, sticky=error == errno.ENOSPC, rank="0")
                 self.assertEqual(log.count("a checkpoint is saved without the newest lines of metrics.jsonl, which wait in memory: "), 1, log)
@@ -99,7 +99,7 @@ class SaveErrors(unittest.TestCase):
 
     def test_ranks_wait_for_one_whose_store_stands_still_as_long_as_a_save_may_take(self):
         """Beside training, without staging: that rank cannot change its weights before they are written."""
-        log = self.train(0, {"comm.train_timeout_seconds": 3, "checkpoint.staging_bytes": 0, "checkpoint.keep_latest_k": 0}, "slow:8000")
+        log = self.train(0, {"comm.train_timeout_seconds": 4, "checkpoint.staging_bytes": 0, "checkpoint.keep_latest_k": 0}, "slow:8000")
         self.assertEqual(self.whole_steps(), [2, 4, 6])
         self.assertNotIn("could not be saved", log)
 

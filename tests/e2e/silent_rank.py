@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A rank that stops answering ends the job within comm.train_timeout_seconds, by name; a dead one within 10 s."""
+"""A rank that stops answering ends the job within comm.train_timeout_seconds, by name; a dead one long before: within seconds, and 30 s on a busy machine."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ class SilentRank(unittest.TestCase):
 
     def hit(self, rank, number, pp):
         run = self.work / f"run-{rank}-{number}"
-        process = harness.start(CONFIG, 4, {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 1_000_000, "comm.train_timeout_seconds": TIMEOUT,
+        process = harness.start(CONFIG, 4, {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 1_000_000, "comm.train_timeout_seconds": TIMEOUT if number == signal.SIGSTOP else 60,
                                             "parallelism.pipeline_parallel_degree": pp})
         deadline = time.time() + 60
         while not (run / "metrics.jsonl").exists() or '"step":3,' not in (run / "metrics.jsonl").read_text():
@@ -71,7 +71,7 @@ class SilentRank(unittest.TestCase):
         began = time.time()
         harness.kill_together([ranks[0], ranks[1]])
         log = process.communicate(timeout=60)[1]
-        self.assertLess(time.time() - began, 10)
+        self.assertLess(time.time() - began, 30)
         errors = [line for line in log.splitlines() if line.startswith("error: ")]
         if launcher == "own":
             self.assertEqual(errors, [f"error: ranks 0, 1 (pids {ranks[0]}, {ranks[1]}) were killed by signal 9 (SIGKILL)"], log)
@@ -87,7 +87,8 @@ class SilentRank(unittest.TestCase):
         for stopped in (False, True):
             run = self.work / f"whole-{stopped}"
             process = harness.start(CONFIG, 2, {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 300, "lr_scheduler.total_steps": 300,
-                                                "comm.train_timeout_seconds": 8, "checkpoint.interval": 300, "parallelism.pipeline_parallel_degree": 2})
+                                                "comm.train_timeout_seconds": 8, "checkpoint.interval": 300, "parallelism.pipeline_parallel_degree": 2, "metrics.log_freq": 1},
+                                    variables=harness.paced(20) if stopped else None)
             if stopped:
                 deadline = time.time() + 60
                 while not (run / "metrics.jsonl").exists() or '"step":3,' not in (run / "metrics.jsonl").read_text():
@@ -108,12 +109,12 @@ class SilentRank(unittest.TestCase):
     def test_a_stopped_rank_is_named(self):
         for rank, pp in ((2, 2), (0, 1)):
             with self.subTest(rank=rank, pp=pp):
-                self.assertLess(self.hit(rank, signal.SIGSTOP, pp), TIMEOUT + 10)
+                self.assertLess(self.hit(rank, signal.SIGSTOP, pp), TIMEOUT + 30)
 
     def test_a_killed_rank_is_named(self):
         for rank, pp in ((3, 4), (0, 2)):
             with self.subTest(rank=rank, pp=pp):
-                self.assertLess(self.hit(rank, signal.SIGKILL, pp), 10)
+                self.assertLess(self.hit(rank, signal.SIGKILL, pp), 30)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Trials:
         """What went wrong; empty: nothing."""
         nproc, stages = LAYOUTS[case.layout]
         run = self.work / f"run-{number}"
-        process = harness.start(CONFIG, nproc, self.keys(run, stages))
+        process = harness.start(CONFIG, nproc, self.keys(run, stages) | {"metrics.log_freq": 1}, variables=harness.paced(30))
         try:
             return self.disturb(process, case, run)
         except subprocess.TimeoutExpired:

@@ -45,10 +45,10 @@ class Stopping(unittest.TestCase):
             self.assertLess(time.time(), deadline)
             time.sleep(0.02)
 
-    def stop(self, signals, nproc=1, step=7, **overrides):
+    def stop(self, signals, nproc=1, step=7, variables=None, **overrides):
         """Sends `signals` behind each other once `step` is done; returns exit code and stderr."""
         overrides = {key.replace("__", "."): value for key, value in overrides.items()}
-        process = harness.start(CONFIG, nproc, self.keys({**ENDLESS, **overrides}))
+        process = harness.start(CONFIG, nproc, self.keys({**ENDLESS, **overrides}), variables=variables)
         self.wait_for_step(step, process)
         for number in signals:
             process.send_signal(number)
@@ -65,6 +65,10 @@ class Stopping(unittest.TestCase):
         self.assertRegex(last, r"^note: .*: \S*titan-train run ")
         return shlex.split(last[last.index(": ", last.index("step")) + 2:])
 
+    def stopped_by(self, name, nproc):
+        """On a busy machine rank 0 may hear of a signal through the other rank first."""
+        return r"saving step \d+, then stopping \((" + name + ("|asked for on another rank" if nproc > 1 else "") + r")\)"
+
     def errors(self, log):
         return re.findall(r"^error: .*", log, re.M)
 
@@ -76,7 +80,7 @@ class Stopping(unittest.TestCase):
                 self.assertEqual(code, 75, log)
                 said = re.findall(r"W r0 Ctrl-C: stopping after this step, then saving it; Ctrl-C again stops at once and loses all \d+ steps so far", log)
                 self.assertEqual(len(said), 1, log)
-                self.assertRegex(log, r"saving step \d+, then stopping \(Ctrl-C\)")
+                self.assertRegex(log, self.stopped_by("Ctrl-C", nproc))
                 step = harness.published_steps(self.run)[-1]
                 self.assertIn(f"note: exit 75: saved; the same command goes on from step {step}: ", log)
                 self.assertEqual(self.go_on_words(log), harness.command(CONFIG, nproc, self.keys(ENDLESS)))
@@ -89,10 +93,11 @@ class Stopping(unittest.TestCase):
         self.assertRegex(log, r"Ctrl-C again stops at once and loses (the \d+ steps? since step 5|this step)")
 
     def test_03_the_second_ctrl_c_says_what_was_lost_also_in_the_log(self):
-        # Steps of seconds: the second signal comes before a save. On a busy machine, the first may come a step later than the third.
-        slow = {"training__global_batch_size": 3072, "training__steps": 100_000, "lr_scheduler__total_steps": 10}
-        self.train(75, 2, debug__stop_at_step=2, training__global_batch_size=3072)
-        code, log = self.stop([INTERRUPT, INTERRUPT], 2, 3, **slow)
+        self.train(75, 2, debug__stop_at_step=2)
+        # A save that does not begin: so the second signal comes before it, though the first one may come later than behind step 3.
+        held = {"LD_PRELOAD": str(harness.BIN / "titan-fail-calls.so"), "TITAN_SHIM_UNDER": str(self.run), "TITAN_SHIM_RANK": "0", "TITAN_SHIM_CALL": "mkdir",
+                "TITAN_SHIM_MATCH": ".tmp-", "TITAN_SHIM_K": "1", "TITAN_SHIM_DO": f"wait:{self.work / 'never'}"}
+        code, log = self.stop([INTERRUPT, INTERRUPT], 2, 3, held, training__steps=100_000, lr_scheduler__total_steps=10, checkpoint__interval=100_000)
         self.assertEqual(code, 130, log)
         lost = re.search(r"W r0 Ctrl-C: stopped without a save; (?:the 1 step since step 2 is|the (\d+) steps since step 2 are) lost\n", log)
         self.assertIsNotNone(lost, log)
@@ -103,13 +108,13 @@ class Stopping(unittest.TestCase):
         self.assertEqual(self.errors(log), [])
 
     def test_04_sigterm_and_sigusr1_say_it_too_and_promise_nothing_of_a_second_one(self):
-        for number, name in ((TERMINATE, "SIGTERM"), (signal.SIGUSR1, "SIGUSR1"), (signal.SIGHUP, "SIGHUP")):
-            with self.subTest(signal=name):
+        for number, name, nproc in ((TERMINATE, "SIGTERM", 1), (TERMINATE, "SIGTERM", 2), (signal.SIGUSR1, "SIGUSR1", 2), (signal.SIGHUP, "SIGHUP", 2)):
+            with self.subTest(signal=name, nproc=nproc):
                 shutil.rmtree(self.run, ignore_errors=True)
-                code, log = self.stop([number], 2)
+                code, log = self.stop([number], nproc)
                 self.assertEqual(code, 75, log)
                 self.assertIn(f"{name}: stopping after this step, then saving it\n", log)
-                self.assertRegex(log, rf"saving step \d+, then stopping \({name}\)")
+                self.assertRegex(log, self.stopped_by(name, nproc))
 
     def test_05_a_stop_without_checkpoints_says_that_nothing_is_saved(self):
         for number, code in ((INTERRUPT, 130), (TERMINATE, 143)):
@@ -267,8 +272,7 @@ class Stopping(unittest.TestCase):
                     process.send_signal(TERMINATE)
                 self.assertEqual(process.wait(120), 75)
                 name = "SIGTERM" if ignored else "SIGHUP"
-                # On a busy machine the other rank may hear of it a step before.
-                self.assertRegex((self.run / "logs" / "rank-0.log").read_text(), rf", then stopping \(({name}|asked for on another rank)\)")
+                self.assertRegex((self.run / "logs" / "rank-0.log").read_text(), self.stopped_by(name, 2))
                 self.assertEqual(len(harness.published_steps(self.run)), 1)
 
     def test_20_ranks_have_the_name_of_the_program(self):
@@ -346,9 +350,9 @@ class Stopping(unittest.TestCase):
         self.addCleanup(process.kill)
         begin = time.time()
         process.send_signal(TERMINATE)
-        _, log = process.communicate(timeout=20)
+        _, log = process.communicate(timeout=60)
         self.assertEqual(process.returncode, code, log)
-        self.assertLess(time.time() - begin, 5, log)
+        self.assertLess(time.time() - begin, 30, log)
         self.assertEqual(harness.half_saved(self.run), [])
         return log
 
