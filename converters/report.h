@@ -26,7 +26,8 @@ struct Rounding {
   ckpt::RoundingError error;  ///< over all tensors; `at` is an element of `tensor`
   std::string tensor;         ///< the tensor with the largest error; empty if no value was rounded
   std::string overflowing;    ///< the first tensor with an element that became infinite: element `error.overflow_at`
-  /// Adds the error of elements of `name` from `first` on.
+  /// Adds `part`, the error of a piece of the tensor `name` that begins at element `first`. Positions in `part` count
+  /// from there.
   void add(const ckpt::RoundingError& part, const std::string& name, std::uint64_t first);
 };
 

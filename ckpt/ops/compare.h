@@ -32,7 +32,7 @@ struct TensorDistance {
   double squares_a = 0, squares_b = 0, products = 0;
   bool operator==(const TensorDistance&) const = default;
 
-  /// Whether finite values differ. If not, maxima and sums have no meaning.
+  /// Whether finite values differ. If not, max_abs to sum_squares are 0 because nothing was added to them.
   bool measured() const { return different > non_finite; }
   double norm() const;  ///< Euclidean norm of a - b
   /// Relative change |a - b| / |a| (Euclidean norms); infinite if a is all zeros.

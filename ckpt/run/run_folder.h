@@ -38,7 +38,7 @@ struct RunScan {
   std::vector<std::string> foreign;  ///< everything except Titan's own files (latest, run.lock, near.id); never touched
 };
 
-/// Checks a checkpoint folder for validity: manifest, self-digest, version, member sizes.
+/// Checks a checkpoint folder for validity, to the depth for which it was made (CheckDepth).
 using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 
 /// How thoroughly a step is checked. The manifest and the JSON components are checked in both cases.

@@ -24,8 +24,8 @@ struct Permission {
 
 /// Reads the permission from `config` and from the values of --allow (each KEY[,KEY...]; "lr_scheduler.*" stands for
 /// all keys of the LR schedule in that section). --allow also takes the keys of RoPE, eps and sliding windows, which
-/// may differ only in a start from weights; a resume ignores them. \error kInvalid: an unknown key, a key that can
-/// never change within a run, or one that needs no permission
+/// may differ only in a start from weights; for a resume this permits nothing. \error kInvalid: an unknown key, a key
+/// that can never change within a run, or one that needs no permission
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
 
 /// The key to edit in order to change the row `key`: the key from which the row is derived while `key` is unset, else

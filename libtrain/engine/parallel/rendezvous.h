@@ -26,10 +26,11 @@ struct ConnectOptions {
 };
 
 /// Connects this rank to its peers, creates the groups of the mesh, and starts the heartbeat, which shows which rank
-/// has died. If a rank gives no heartbeat for `train_timeout`, every collective of another rank ends with CommError,
-/// even of World::io. World::shutdown ends within `io_timeout` plus a few seconds. \error CommError: why MASTER_ADDR or
-/// MASTER_PORT does not work; which ranks did not arrive within `init_timeout`, or left; or that a stop signal came.
-/// std::invalid_argument if the number of ranks is not that of the mesh
+/// has died. If a rank gives no heartbeat for `train_timeout`, every collective in which another rank waits ends with
+/// CommError, also in the groups with the longer `io_timeout`. World::shutdown ends within `io_timeout` plus a few
+/// seconds. \error CommError: why MASTER_ADDR or MASTER_PORT does not work; which ranks did not arrive within
+/// `init_timeout`, or left; or that a stop signal came. std::invalid_argument if the number of ranks is not that of the
+/// mesh
 World connect(const ConnectOptions& options);
 
 }  // namespace titan::train
