@@ -65,6 +65,10 @@ std::string error_json(const ckpt::Status& status) {
   return json.document();
 }
 
+bool asks_for_json(int argc, char** argv) {
+  return std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+}
+
 int report_error(const ckpt::Status& status, bool json, ColorChoice color) {
   const std::size_t width = isatty(STDERR_FILENO) == 1 ? terminal_width() : 0;
   to_stderr(json ? error_json(status) : error_text(status, {color_of_process(STDERR_FILENO, color), width}));

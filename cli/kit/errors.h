@@ -14,6 +14,10 @@ std::string error_text(const ckpt::Status& status, const Palette& palette);
 /// {"type":"error","code":12,"kind":"corruption","message":...,"causes":[...],"hint":...} and a newline.
 std::string error_json(const ckpt::Status& status);
 
+/// Whether --json is among the arguments. For main(), before they are parsed: so errors of the command line itself are
+/// printed in the requested form.
+bool asks_for_json(int argc, char** argv);
+
 /// Prints `status` on stderr and returns its exit code.
 int report_error(const ckpt::Status& status, bool json, ColorChoice color);
 

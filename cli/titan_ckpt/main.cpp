@@ -63,8 +63,7 @@ int main_of(const std::vector<std::string>& arguments, bool json) {
 int main(int argc, char** argv) {
   titan::cli::prepare_heap();
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  // Looked up before parsing, so that errors about the command line itself are printed in the requested form.
-  const bool json = std::ranges::find(arguments, "--json") != arguments.end();
+  const bool json = titan::cli::asks_for_json(argc, argv);
   try {
     return titan::cli::main_of(arguments, json);
   } catch (const std::exception& error) {  // out of memory before a verb began

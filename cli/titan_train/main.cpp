@@ -1,12 +1,10 @@
 // titan-train, and titan-train-engine: trains, saves, resumes. Contract: the flags and exit codes that README.md lists.
 #include <sys/prctl.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ckpt/base/helpers.h"
@@ -38,8 +36,7 @@ int main(int argc, char** argv) {
   cli::ignore_write_signals();
   // The parent may ignore SIGCHLD; the kernel would then keep no exit codes of ranks and hooks.
   std::signal(SIGCHLD, SIG_DFL);
-  // Looked up before parsing, so that errors about the command line itself are printed in the requested form.
-  const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  const bool json = cli::asks_for_json(argc, argv);
   try {
     const ckpt::Result<cli::Command> command = cli::parse_titan_train(cli::typed_words(argc, argv));
     if (!command.ok()) return cli::report_error(command.status(), json, cli::ColorChoice::kAuto);
