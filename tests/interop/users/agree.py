@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 import recipes
 
@@ -21,6 +22,7 @@ SETTINGS = {"job.threads_per_rank": 1, "training.local_batch_size": 1, "training
             "lr_scheduler.warmup_steps": 1, "checkpoint.interval": 1}
 TITAN_TOML = "[model]\nn_heads = 4\nnorm_eps = 1e-5\nrope_theta = 10000.0\nrope_scaling = \"none\"\n[parallelism]\ndata_parallel_shard_degree = 1\n"
 LEAST = 60
+MAKING = threading.Lock()  # torch's random numbers and default dtype belong to the whole process
 STATE_TOML = """
 [job]
 dump_folder = "{home}/run"
@@ -62,7 +64,8 @@ def attempt(one, scratch):
     home = scratch / one["name"]
     folder = home / "it"
     folder.mkdir(parents=True)
-    path = one["make"](folder) or folder
+    with MAKING:
+        path = one["make"](folder) or folder
     convert = [str(scratch / flag) if flag == "TITAN.toml" else flag for flag in one["convert"]]
     start = [scratch / "run.toml", "--init-from", path, f"--job.dump_folder={home / 'run'}", *one["flags"], *one["train"], *harness.flags(SETTINGS)]
     tries = {"convert --dry-run": ended([harness.CKPT, "convert", path, home / "new", "--to", "titan", "--dry-run", *one["flags"], *convert]),
@@ -86,7 +89,8 @@ def attempt_state(one, scratch):
     home = pathlib.Path(tempfile.mkdtemp(dir=scratch))
     config, run, source = home / "run.toml", home / "run", home / "step-3"
     config.write_text(STATE_TOML.format(home=home, text=scratch / "text.txt"))
-    recipes.put_state(source, **one["precision"])
+    with MAKING:
+        recipes.put_state(source, **one["precision"])
     convert = [harness.CKPT, "convert", source, run / "checkpoint" / "step-00000003", "--to", "titan", "--config", config]
     (run / "checkpoint").mkdir(parents=True)
     tries = {"convert --dry-run": ended([*convert, "--dry-run"]), "convert": ended(convert)}
