@@ -47,11 +47,4 @@ std::string plan_json(const PlanReport& report);
 /// changed and no policy is chosen, a plot of what each policy would do.
 std::string plan_curve_text(const PlanReport& report, const Palette& palette);
 
-/// Draws the pipeline schedule: a line per rank (at most 16 lines), time to the right. F is a forward pass and takes
-/// one unit of time; B is a backward pass and takes two. A split backward pass is I (gradients of the input) and W
-/// (gradients of the weights), one unit each. A unit is two columns (letter, last digit of the micro-batch's number) if
-/// the step then fits `width` columns, else one. If the step still does not fit, its middle is left out. Stages after a
-/// rank's first have lower-case letters.
-std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& palette, std::size_t width);
-
 }  // namespace titan::cli

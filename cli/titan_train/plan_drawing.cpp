@@ -1,4 +1,4 @@
-#include "cli/titan_train/plan.h"
+#include "cli/titan_train/plan_drawing.h"
 
 #include <algorithm>
 #include <cctype>

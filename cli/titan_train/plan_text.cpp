@@ -13,6 +13,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
+#include "cli/titan_train/plan_drawing.h"
 #include "libtrain/job/run/banner.h"
 #include "recipe/advice/save_interval.h"
 #include "recipe/change/change_lines.h"

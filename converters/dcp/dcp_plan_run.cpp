@@ -10,6 +10,7 @@
 #include "converters/dcp/resume.h"
 #include "converters/fused_experts.h"
 #include "converters/hf/training_settings.h"
+#include "recipe/keys/config.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ckpt/base/toml_text.h"
+#include "recipe/keys/config.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -105,8 +106,8 @@ Status StoredValues::check_flag(const std::string& name, bool expected) const {
 }
 
 GroupSettings settings_of(GroupSettings group, const recipe::UpdateSettings& update, const std::string& parameter) {
-  if (update != recipe::UpdateSettings{group.optimizer.weight_decay, 1}) group.rule = parameter;
-  group.optimizer.weight_decay = update.weight_decay;
+  if (update != recipe::UpdateSettings{group.weight_decay, 1}) group.rule = parameter;
+  group.weight_decay = update.weight_decay;
   group.initial_lr *= update.lr_factor;
   group.lr *= update.lr_factor;
   if (group.lr_of_step) *group.lr_of_step *= update.lr_factor;
@@ -125,14 +126,13 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
     TITAN_ASSIGN_OR_RETURN(const Value value, values.need(prefix + field));
     return values.check_number(prefix + field, value, number, other);
   };
-  const recipe::Config::Optimizer& optimizer = expected.optimizer;
   TITAN_ASSIGN_OR_RETURN(const Value lr, values.need(prefix + "lr"));
   const bool of_step = expected.lr_of_step && lr.is_number() && is_number_of(lr.number(), *expected.lr_of_step);
   if (!of_step) TITAN_RETURN_IF_ERROR(values.check_number(prefix + "lr", lr, expected.lr, expected.lr_name));
   if (expected.initial_needed || values.source().value(prefix + "initial_lr").ok())
     TITAN_RETURN_IF_ERROR(check("initial_lr", expected.initial_lr, "optimizer.lr of the configuration"));
-  TITAN_RETURN_IF_ERROR(check("eps", optimizer.eps, "optimizer.eps of the configuration"));
-  Status decay = check("weight_decay", optimizer.weight_decay,
+  TITAN_RETURN_IF_ERROR(check("eps", expected.eps, "optimizer.eps of the configuration"));
+  Status decay = check("weight_decay", expected.weight_decay,
                        !expected.rule.empty()       ? "what optimizer.rules say for " + expected.rule
                        : expected.parameter.empty() ? "optimizer.weight_decay of the configuration"
                                                     : "that of " + expected.parameter + " in the configuration");
@@ -142,9 +142,9 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
   if (betas.parts.size() != 2)
     return ckpt::corrupt(values.source().path() + ": " + prefix + "betas is " + betas.to_string());
   TITAN_RETURN_IF_ERROR(
-      values.check_number(prefix + "betas", betas.parts[0], optimizer.beta1, "optimizer.beta1 of the configuration"));
+      values.check_number(prefix + "betas", betas.parts[0], expected.beta1, "optimizer.beta1 of the configuration"));
   TITAN_RETURN_IF_ERROR(
-      values.check_number(prefix + "betas", betas.parts[1], optimizer.beta2, "optimizer.beta2 of the configuration"));
+      values.check_number(prefix + "betas", betas.parts[1], expected.beta2, "optimizer.beta2 of the configuration"));
   for (const auto& [field, flag] : kFlags) TITAN_RETURN_IF_ERROR(values.check_flag(prefix + field, flag));
   return is_absent(values.source().value(prefix + kMark).status()) ? no_adamw(values.source().path()) : Status{};
 }

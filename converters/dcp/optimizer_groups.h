@@ -8,8 +8,11 @@
 
 #include "ckpt/model/tensor_meta.h"
 #include "converters/dcp/reader.h"
-#include "recipe/keys/config.h"
 #include "recipe/plan/parameter_rules.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::convert::dcp {
 
@@ -56,7 +59,7 @@ class StoredValues {
 
 /// The values that a configuration sets for a parameter group.
 struct GroupSettings {
-  recipe::Config::Optimizer optimizer;
+  double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   double initial_lr = 0, lr = 0;
   std::string lr_name;                 ///< what messages call `lr`
   std::optional<double> lr_of_step{};  ///< accepted in place of `lr`: the last step's rate, which some programs store

@@ -3,6 +3,7 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "converters/dcp/names.h"
 #include "converters/dcp/optimizer_groups.h"
+#include "recipe/keys/config.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -26,8 +27,9 @@ class Checker {
     out.lr = ckpt::schedule_from(lr_);
     const double next = next_lr(lr_, step);
     std::vector<std::string> unused;  // not reported here: a start warns about rules that match nothing
-    TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
-                           recipe::update_settings(config_, parameters, unused));
+    TITAN_ASSIGN_OR_RETURN(
+        const std::vector<recipe::UpdateSettings> updates,
+        recipe::update_settings(config_.optimizer.weight_decay, config_.optimizer.rules, parameters, unused));
     const std::vector<double> factors = lr_factors(updates);
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
     if (!trained.newer) {  // otherwise only the groups have the rates
@@ -36,7 +38,10 @@ class Checker {
       TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler._last_lr", next, factors, next_name));
     }
     TITAN_RETURN_IF_ERROR(check_fields());
-    const GroupSettings group{.optimizer = config_.optimizer,
+    const GroupSettings group{.beta1 = config_.optimizer.beta1,
+                              .beta2 = config_.optimizer.beta2,
+                              .eps = config_.optimizer.eps,
+                              .weight_decay = config_.optimizer.weight_decay,
                               .initial_lr = lr_.peak,
                               .lr = next,
                               .lr_name = next_name,

@@ -5,6 +5,7 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/resume.h"
+#include "recipe/keys/config.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -87,7 +88,10 @@ Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string
   TITAN_ASSIGN_OR_RETURN(out.world, world_of(config));
   const ckpt::LrSettings curve = recipe::lr_settings(config);
   out.lr = ckpt::schedule_from(curve);
-  const GroupSettings expected{.optimizer = config.optimizer,
+  const GroupSettings expected{.beta1 = config.optimizer.beta1,
+                               .beta2 = config.optimizer.beta2,
+                               .eps = config.optimizer.eps,
+                               .weight_decay = config.optimizer.weight_decay,
                                .initial_lr = curve.peak,
                                .lr = next_lr(curve, step),
                                .lr_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve",
@@ -96,8 +100,9 @@ Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string
                                .decay_hint = decay_hint(parameters)};
   const std::string before = optimizer + "param_groups.";
   TITAN_ASSIGN_OR_RETURN(const std::set<std::string> groups, groups_of(source, before));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
-                         recipe::update_settings(config, parameters, notes));
+  TITAN_ASSIGN_OR_RETURN(
+      const std::vector<recipe::UpdateSettings> updates,
+      recipe::update_settings(config.optimizer.weight_decay, config.optimizer.rules, parameters, notes));
   TITAN_RETURN_IF_ERROR(check_groups(values, before, our_name, expected, parameters, updates, groups));
   if (std::ranges::any_of(groups, [&](const std::string& group) {
         const Result<Value> decay = source.value(group + "weight_decay");

@@ -10,6 +10,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/agreement.h"
 #include "converters/dcp/torchtitan.h"
+#include "recipe/keys/config.h"
 #include "recipe/plan/parameter_rules.h"
 
 namespace titan::convert::dcp {
@@ -55,8 +56,8 @@ Result<bool> leaves_out_slots(const ckpt::Manifest& manifest, SkipRules& skip) {
       .with_hint("--skip 'optimizer.*' leaves out all of it");
 }
 
-// Takes optimizer settings from the configuration if the checkpoint lacks them.
-Result<recipe::Config::Optimizer> optimizer_of(const std::string& path, const ExportOptions& options, Settings& rows) {
+// Sets the optimizer's settings of `run`: the checkpoint's, and those that it lacks from the configuration.
+Status set_optimizer(const std::string& path, const ExportOptions& options, Settings& rows, WrittenRun& run) {
   std::vector<std::string> unsaid;
   for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) {
     if (ckpt::setting(rows, key) != ckpt::kNotSet) continue;
@@ -71,7 +72,12 @@ Result<recipe::Config::Optimizer> optimizer_of(const std::string& path, const Ex
     return ckpt::incompatible(path + " does not say " + ckpt::joined(unsaid))
         .with_hint("give them with --config " + file + ", or leave the optimizer out with --skip 'optimizer.*'");
   TITAN_ASSIGN_OR_RETURN(const recipe::Config own, read_torchtitan(rows));
-  return own.optimizer;
+  run.beta1 = own.optimizer.beta1;
+  run.beta2 = own.optimizer.beta2;
+  run.eps = own.optimizer.eps;
+  run.weight_decay = own.optimizer.weight_decay;
+  run.rules = own.optimizer.rules;
+  return {};
 }
 
 // torchtitan counts the tokens of one data rank. The configuration gives the number of ranks, else the checkpoint's
@@ -120,7 +126,7 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
     return no_run("the checkpoint has no lr_scheduler or train_state, so the optimizer state could not be used");
 
   WrittenRun run;
-  TITAN_ASSIGN_OR_RETURN(run.optimizer, optimizer_of(source.path(), options, rows));
+  TITAN_RETURN_IF_ERROR(set_optimizer(source.path(), options, rows, run));
   ckpt::LrSettings settings = lr->accepted;
   if (options.lr_from_config) {
     if (!options.config) return ckpt::invalid("--lr-from-config needs --config torchtitan.toml");
@@ -157,8 +163,8 @@ std::vector<std::pair<const char*, Value>> group_fields(const WrittenRun& run, b
                                                         const recipe::UpdateSettings& update) {
   return {
       {"lr", Value::of(run.next_lr * update.lr_factor)},
-      {"betas", Value::tuple({Value::of(run.optimizer.beta1), Value::of(run.optimizer.beta2)})},
-      {"eps", Value::of(run.optimizer.eps)},
+      {"betas", Value::tuple({Value::of(run.beta1), Value::of(run.beta2)})},
+      {"eps", Value::of(run.eps)},
       {"weight_decay", Value::of(update.weight_decay)},
       {"amsgrad", Value::boolean(false)},
       {"maximize", Value::boolean(false)},
@@ -179,11 +185,9 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
   const bool huggingface = names == DcpNames::kHuggingface;
   std::vector<ckpt::ParameterMeta> own;
   for (const WrittenParameter& parameter : parameters) own.push_back({.name = parameter.own});
-  recipe::Config config;
-  config.optimizer = run.optimizer;
   std::vector<std::string> unused;  // rules that match no written parameter; not reported
   TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
-                         recipe::update_settings(config, own, unused));
+                         recipe::update_settings(run.weight_decay, run.rules, own, unused));
   std::vector<ValueItem> values;
   const auto add = [&](const char* part, std::string key, Value value) {
     values.push_back({{part, std::move(key)}, std::move(value)});
@@ -194,7 +198,7 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
   };
   // Parameters by their update settings. The group with the configured weight decay and factor 1 is first, as in
   // training loops that exempt norms from weight decay.
-  std::vector<std::pair<recipe::UpdateSettings, std::vector<Value>>> listed = {{{run.optimizer.weight_decay, 1}, {}}};
+  std::vector<std::pair<recipe::UpdateSettings, std::vector<Value>>> listed = {{{run.weight_decay, 1}, {}}};
   std::map<std::string, std::size_t> first;  // first parameter of a name: a fused tensor has several Titan parameters
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (const auto [at, added] = first.try_emplace(parameters[p].name, p); !added) {

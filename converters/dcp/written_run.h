@@ -8,7 +8,6 @@
 #include "converters/format.h"
 #include "converters/pickle/item.h"
 #include "converters/skip_rules.h"
-#include "recipe/keys/config.h"
 
 namespace titan::convert::dcp {
 
@@ -17,7 +16,8 @@ struct WrittenRun {
   double base_lr = 0, next_lr = 0;  ///< the peak rate, and the rate of the next step
   std::uint64_t step = 0;
   std::uint64_t tokens = 0;  ///< with torchtitan's names: tokens of one data rank; with Hugging Face's: of all
-  recipe::Config::Optimizer optimizer;
+  double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  std::vector<std::string> rules;  ///< optimizer.rules
 };
 
 /// `name`: a parameter's name in the directory's optimizer. `own`: Titan's name. A fused tensor has one entry for each

@@ -9,6 +9,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/torch_save/trained_source.h"
 #include "converters/widen.h"
+#include "recipe/keys/config.h"
 #include "recipe/plan/parameter_rules.h"
 
 namespace titan::convert {
@@ -195,8 +196,9 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   if (phases.empty() && facts.skipped > 0) phases = later(recipe::lr_settings(config), facts.skipped);
   Groups groups(path(), config, step, facts.lr_of_step, phases);
   groups.set_parameters(plan.parameters);
-  TITAN_ASSIGN_OR_RETURN(const std::vector<UpdateSettings> updates,
-                         recipe::update_settings(config, plan.parameters, plan.notes));
+  TITAN_ASSIGN_OR_RETURN(
+      const std::vector<UpdateSettings> updates,
+      recipe::update_settings(config.optimizer.weight_decay, config.optimizer.rules, plan.parameters, plan.notes));
   for (std::size_t p = 0; p < updates.size() && !facts.of.empty(); ++p) {
     const auto group = facts.of.find(tensors_[plan.tensors[p].source].name);
     if (group == facts.of.end())

@@ -5,7 +5,6 @@
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
-#include "recipe/keys/config.h"
 
 namespace titan::recipe {
 namespace {
@@ -98,18 +97,18 @@ bool fits(const std::string& pattern, const std::string& name) {
   return pattern.find_first_not_of('*', p) == std::string::npos;
 }
 
-ckpt::Result<std::vector<UpdateSettings>> update_settings(const Config& config,
+ckpt::Result<std::vector<UpdateSettings>> update_settings(double weight_decay, const std::vector<std::string>& words,
                                                           const std::vector<ckpt::ParameterMeta>& parameters,
                                                           std::vector<std::string>& warnings) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ParameterRule> rules, parse_rules(config.optimizer.rules));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ParameterRule> rules, parse_rules(words));
   std::vector<UpdateSettings> settings;
   std::vector<bool> used(rules.size());
   for (const ckpt::ParameterMeta& parameter : parameters) {
-    UpdateSettings own{config.optimizer.weight_decay, 1};
+    UpdateSettings own{weight_decay, 1};
     const auto rule =
         std::ranges::find_if(rules, [&](const ParameterRule& r) { return fits(r.pattern, parameter.name); });
     if (rule != rules.end()) {
-      own = {rule->weight_decay.value_or(config.optimizer.weight_decay), rule->lr_factor.value_or(1)};
+      own = {rule->weight_decay.value_or(weight_decay), rule->lr_factor.value_or(1)};
       used[static_cast<std::size_t>(rule - rules.begin())] = true;
     }
     settings.push_back(own);

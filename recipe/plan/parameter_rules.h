@@ -9,8 +9,6 @@
 
 namespace titan::recipe {
 
-struct Config;
-
 /// One rule.
 struct ParameterRule {
   std::string pattern;  ///< matches the whole name; "*" stands for any text
@@ -34,9 +32,9 @@ std::string rules_row(const std::vector<std::string>& words);
 /// Whether the whole of `name` matches `pattern`; "*" stands for any text.
 bool fits(const std::string& pattern, const std::string& name);
 
-/// The settings of each of `parameters`: of the first matching rule, else of `config`. `warnings` names rules that
-/// apply to no parameter. \error as parse_rules
-ckpt::Result<std::vector<UpdateSettings>> update_settings(const Config& config,
+/// The settings of each of `parameters`: of the first matching rule of `words` (optimizer.rules), else `weight_decay`
+/// (optimizer.weight_decay) and factor 1. `warnings` names rules that apply to no parameter. \error as parse_rules
+ckpt::Result<std::vector<UpdateSettings>> update_settings(double weight_decay, const std::vector<std::string>& words,
                                                           const std::vector<ckpt::ParameterMeta>& parameters,
                                                           std::vector<std::string>& warnings);
 

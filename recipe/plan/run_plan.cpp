@@ -305,7 +305,8 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_RETURN_IF_ERROR(check_gpu(config, plan));
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
-  TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config, plan.parameters, plan.warnings));
+  TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config.optimizer.weight_decay, config.optimizer.rules,
+                                                       plan.parameters, plan.warnings));
   return plan;
 }
 

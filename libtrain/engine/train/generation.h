@@ -13,6 +13,10 @@ namespace titan::recipe {
 struct ModelDims;
 }
 
+namespace titan::recipe {
+struct NameRules;
+}
+
 namespace titan::train {
 
 /// What to generate, and how.

@@ -69,13 +69,14 @@ void Saves::begin() {
   if (run_.start.decision.mode == StartMode::kResume)
     saved_ =
         SavedPoint{run_.progress, run_.start.decision.path, run_.start.id, !run_.start.continuation.fresh_optimizer};
-  schedule_.emplace(run_.config().checkpoint, now_s());
+  const auto& keys = run_.config().checkpoint;
+  schedule_.emplace(keys.interval, keys.enable_first_step_checkpoint, keys.mtbf_seconds, now_s());
   if (!run_.world.save) return;
   BackgroundSaver::Options options;
   options.group = run_.world.save.get();
   options.leaf_bytes = run_.plan().leaf_elements * sizeof(float);
   options.stages_ahead = !device().place().is_cpu();
-  options.staging_bytes = staging_room(static_cast<std::uint64_t>(run_.config().checkpoint.staging_bytes),
+  options.staging_bytes = staging_room(static_cast<std::uint64_t>(keys.staging_bytes),
                                        leaves_of(*run_.engine.optimizer) * options.leaf_bytes, options.stages_ahead,
                                        free_memory(), static_cast<std::uint64_t>(run_.options.env.local_world));
   options.threads = static_cast<unsigned>(at::get_num_threads());

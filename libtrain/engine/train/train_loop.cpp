@@ -51,7 +51,7 @@ TrainLoop::TrainLoop(RunState& run, Saves& saves)
       peak_tflops_(run.config().metrics.peak_tflops ? run.config().metrics.peak_tflops
                                                     : known_peak_tflops(device().name())),
       row_(run.plan(), NormOrder::of(run.config().training.norm_type)),
-      policy_(run.config().training),
+      policy_(run.config().training.on_nonfinite, run.config().training.max_skips, run.config().training.max_rollbacks),
       fault_(std::getenv("TITAN_SPOIL_GRADIENT"), run.world.rank, run.plan()) {
   for (const ckpt::ParameterMeta& parameter : run.plan().parameters) names_.push_back(parameter.name);
 }

@@ -55,12 +55,12 @@ EventFields event_fields(const NonFinite& found, const char* action) {
   return fields;
 }
 
-NonFinitePolicy::NonFinitePolicy(const recipe::Config::Training& training)
-    : wanted_(training.on_nonfinite == "skip"       ? Action::kSkip
-              : training.on_nonfinite == "rollback" ? Action::kRollback
-                                                    : Action::kStop),
-      max_skips_(training.max_skips),
-      max_rollbacks_(training.max_rollbacks) {}
+NonFinitePolicy::NonFinitePolicy(const std::string& on_nonfinite, std::int64_t max_skips, std::int64_t max_rollbacks)
+    : wanted_(on_nonfinite == "skip"       ? Action::kSkip
+              : on_nonfinite == "rollback" ? Action::kRollback
+                                           : Action::kStop),
+      max_skips_(max_skips),
+      max_rollbacks_(max_rollbacks) {}
 
 NonFinitePolicy::Action NonFinitePolicy::meet(bool saved) {
   saved_ = saved;

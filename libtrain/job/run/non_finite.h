@@ -7,7 +7,6 @@
 #include "ckpt/base/result.h"
 #include "ckpt/model/sample_range.h"
 #include "libtrain/job/metrics/metrics_file.h"
-#include "recipe/keys/config.h"
 
 namespace titan::recipe {
 struct RunPlan;
@@ -44,7 +43,8 @@ class NonFinitePolicy {
  public:
   enum class Action { kStop, kSkip, kRollback };
 
-  explicit NonFinitePolicy(const recipe::Config::Training& training);
+  /// The values of training.on_nonfinite, training.max_skips and training.max_rollbacks.
+  NonFinitePolicy(const std::string& on_nonfinite, std::int64_t max_skips, std::int64_t max_rollbacks);
   /// Whether the policy may return to a checkpoint.
   bool goes_back() const { return wanted_ == Action::kRollback; }
   /// The action for a non-finite step. `saved`: there is a checkpoint.

@@ -1,6 +1,7 @@
 #include "libtrain/job/run/save_schedule.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "recipe/advice/save_interval.h"
 
@@ -16,12 +17,8 @@ constexpr double kLeastCost = 0.0001;  // seconds: a cost too small to measure i
 
 }  // namespace
 
-SaveSchedule::SaveSchedule(const recipe::Config::Checkpoint& settings, double now)
-    : interval_(settings.interval),
-      first_step_(settings.enable_first_step_checkpoint),
-      mtbf_(settings.mtbf_seconds),
-      since_(now),
-      not_before_(now) {}
+SaveSchedule::SaveSchedule(recipe::SaveInterval interval, bool first_step, double mtbf_seconds, double now)
+    : interval_(std::move(interval)), first_step_(first_step), mtbf_(mtbf_seconds), since_(now), not_before_(now) {}
 
 // Averages with the known cost: one slow save changes the interval, but does not dominate it.
 void SaveSchedule::over(double seconds) { cost_ = cost_ ? (*cost_ + seconds) / 2 : seconds; }

@@ -3,14 +3,16 @@
 #include <cstdint>
 #include <optional>
 
-#include "recipe/keys/config.h"
+#include "recipe/keys/interval.h"
 
 namespace titan::train {
 
 /// All ranks compute intervals in steps by themselves. For intervals in time rank 0 decides and tells the other ranks.
 class SaveSchedule {
  public:
-  SaveSchedule(const recipe::Config::Checkpoint& settings, double now);
+  /// `interval`, `first_step` and `mtbf_seconds` are the values of checkpoint.interval,
+  /// checkpoint.enable_first_step_checkpoint and checkpoint.mtbf_seconds.
+  SaveSchedule(recipe::SaveInterval interval, bool first_step, double mtbf_seconds, double now);
 
   /// Call this when a save begins.
   void begun(double now) {

@@ -15,6 +15,7 @@
 #include "recipe/model/manifest_dims.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/dcp/dcp_builder.h"
+#include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert::dcp::dcp_plain_resume_test {

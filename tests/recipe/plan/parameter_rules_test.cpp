@@ -56,9 +56,8 @@ TEST(ParameterRules, TheFirstThatFitsDecides) {
 
 TEST(ParameterRules, ARuleThatDoesNothingIsNamed) {
   std::vector<std::string> warnings;
-  Config config;
-  config.optimizer.rules = {"*bias* weight_decay=0", "* lr_factor=1", "*norm* weight_decay=0"};
-  ASSERT_TRUE(update_settings(config, {{"norm.weight", {4}}}, warnings).ok());
+  const std::vector<std::string> words = {"*bias* weight_decay=0", "* lr_factor=1", "*norm* weight_decay=0"};
+  ASSERT_TRUE(update_settings(0.1, words, {{"norm.weight", {4}}}, warnings).ok());
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("\"*bias*\" is in force for no parameter"), HasSubstr("\"*norm*\"")));
   const auto plan = make_run_plan(load_ok("", {"--optimizer.rules=*nrm* weight_decay=0"}).config, 1);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();

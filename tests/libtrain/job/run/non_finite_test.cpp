@@ -20,12 +20,7 @@ recipe::RunPlan plan() {
   return plan;
 }
 
-recipe::Config::Training training(const char* policy) {
-  recipe::Config::Training training;
-  training.on_nonfinite = policy;
-  training.max_skips = training.max_rollbacks = 2;
-  return training;
-}
+NonFinitePolicy policy_of(const char* on_nonfinite) { return {on_nonfinite, 2, 2}; }
 
 TEST(NonFinite, NamesTensorLayerAndStage) {
   const NonFinite found = non_finite(plan(), 5, {32, 8}, 2.5, NAN, 1);
@@ -41,7 +36,7 @@ TEST(NonFinite, NamesTensorLayerAndStage) {
 }
 
 TEST(NonFinitePolicy, AbortsAtOnce) {
-  NonFinitePolicy policy(training("abort"));
+  NonFinitePolicy policy = policy_of("abort");
   EXPECT_EQ(policy.meet(true), Action::kStop);
   const ckpt::Status status = policy.stop_status(non_finite(plan(), 5, {32, 8}, NAN, 1, 1));
   EXPECT_EQ(status.message, "step 5: non-finite loss; nothing was updated or saved");
@@ -54,7 +49,7 @@ TEST(NonFinitePolicy, AbortsAtOnce) {
 }
 
 TEST(NonFinitePolicy, SkipsSoManyInARow) {
-  NonFinitePolicy policy(training("skip"));
+  NonFinitePolicy policy = policy_of("skip");
   EXPECT_FALSE(policy.goes_back());
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(policy.meet(false), Action::kSkip);
@@ -68,14 +63,14 @@ TEST(NonFinitePolicy, SkipsSoManyInARow) {
 }
 
 TEST(NonFinitePolicy, GoesBackSoManyTimesInAll) {
-  NonFinitePolicy policy(training("rollback"));
+  NonFinitePolicy policy = policy_of("rollback");
   EXPECT_TRUE(policy.goes_back());
   EXPECT_EQ(policy.meet(true), Action::kRollback);
   policy.passed();
   EXPECT_EQ(policy.meet(true), Action::kRollback);
   EXPECT_EQ(policy.meet(true), Action::kStop);
   EXPECT_THAT(policy.stop_status({}).message, HasSubstr("went back 2 times (training.max_rollbacks)"));
-  NonFinitePolicy empty(training("rollback"));
+  NonFinitePolicy empty = policy_of("rollback");
   EXPECT_EQ(empty.meet(false), Action::kStop);
   EXPECT_THAT(empty.stop_status({}).message, HasSubstr("there is no checkpoint to go back to"));
 }

@@ -8,14 +8,12 @@ namespace titan::train::save_schedule_test {
 namespace {
 
 SaveSchedule schedule(const std::string& interval, double mtbf = 86400, bool first = false) {
-  recipe::Config::Checkpoint settings;
+  recipe::SaveInterval when;
   if (const auto parsed = recipe::parse_save_interval(interval))
-    settings.interval = *parsed;
+    when = *parsed;
   else
-    settings.interval.steps = std::stoll(interval);
-  settings.mtbf_seconds = mtbf;
-  settings.enable_first_step_checkpoint = first;
-  return {settings, 100};
+    when.steps = std::stoll(interval);
+  return {when, first, mtbf, 100};
 }
 
 void fails(SaveSchedule& saves, std::uint64_t step, double now) { saves.failed(saves.counts(step, now), now); }
