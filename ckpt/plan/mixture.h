@@ -79,7 +79,9 @@ Digest contents_of(std::span<const DataFile> files);
 /// - The other sets follow, and start from their beginning. So do all sets if the kind of data differs.
 /// - A stored set goes on with a new pass if `cut_anew` (samples are cut or ordered differently), or if its number of
 ///   samples, seq_len or sample_stride differs.
-/// - MixedSet::uncounted is added to the MixedSet::most of a stored set, since `most` in `there` does not include it.
+/// - MixedSet::uncounted of each stored set is computed, so that only samples of its own data count as epochs. A limit
+/// in
+///   `there` (MixedSet::most, not 0) is raised by this number.
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
 /// How the sets of `next` differ from those of `stored` (data without a mixture count as one set), for example: "web 70

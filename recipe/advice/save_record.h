@@ -18,7 +18,7 @@ struct SaveRecord {
                                                 ///< waited
   std::optional<double> save_bytes;             ///< bytes of the last save
   double steps_total_s = 0, saves_total_s = 0;  ///< seconds over all lines; of a save: how long training waited,
-                                                ///< or its duration if that is not known
+                                                ///< or its duration if that is not known or 0
   std::uint64_t resumes = 0;                    ///< starts that resumed from a checkpoint
 };
 

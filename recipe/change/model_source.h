@@ -15,8 +15,8 @@ struct LoadedConfig;
 
 /// Returns `loaded` with the value in `rows`, the settings of the checkpoint at `path`, for every model key
 /// (dimensions, eps, RoPE, tying, biases) that neither the configuration file nor a flag sets. If a flavour is set, at
-/// most RoPE's scaling is taken from `rows`: it is taken if `rows` have all dimensions of the model and neither file nor
-/// flag sets it. \error kIncompatible: a row that cannot be read
+/// most RoPE's scaling is taken from `rows`: it is taken if `rows` have all dimensions of the model and neither file
+/// nor flag sets it. \error kIncompatible: a row that cannot be read
 Result<LoadedConfig> with_model_of(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
 
 /// Whether a configuration specifies its model: by a flavour, or by its width and depth.

@@ -20,9 +20,9 @@ struct StageBytes {
   std::uint64_t forward = 0, backward = 0;
   /// Activations of a micro-batch whose backward computes the lowest layer (`lowest`) or its last gradient (`last`).
   std::uint64_t lowest = 0, last = 0;
-  /// `sum`: one gradient sum of the stage without the head. `head_sum`: the head's, produced in the forward.
-  /// `lowest_sum`: the part of `sum` that is produced after the other layers' gradients. `last_sum`: the part that is
-  /// produced last.
+  /// Gradients of a micro-batch: `head_sum` of the head, produced in the forward; `sum` of all other parameters of the
+  /// stage; `lowest_sum`, a part of `sum`, of its lowest layer and the embedding; `last_sum` of the parameter that is
+  /// last. With exchanges in turns (after each micro-batch), `sum` is what exists at once.
   std::uint64_t sum = 0, head_sum = 0, lowest_sum = 0, last_sum = 0;
   /// The part of a sum that the rank owns, if gradients are exchanged in turns (after each micro-batch).
   std::uint64_t owned = 0;

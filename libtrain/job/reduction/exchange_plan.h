@@ -97,8 +97,9 @@ std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::
 
 /// The number of consecutive data-parallel ranks in a domain. Ranks of a domain exchange gradients after each
 /// micro-batch; domains exchange their sums at the end of the step. With gradient_exchange = "node", it is the greatest
-/// common divisor of the ranks per machine (node) and the data-parallel degree. With "always" or ZeRO-2, it is the
-/// data-parallel degree. Otherwise it is 1: gradients are exchanged only at the end of the step.
+/// common divisor of the ranks per machine (node) and the data-parallel degree. With "always", and with "late" and
+/// ZeRO-2, it is the data-parallel degree. With "late" alone it is 1: gradients are exchanged only at the end of the
+/// step.
 std::uint32_t domain_size(const recipe::RunPlan& plan);
 /// Whether gradients are exchanged after each micro-batch: whether a domain has several ranks.
 bool exchanges_per_micro_batch(const recipe::RunPlan& plan);

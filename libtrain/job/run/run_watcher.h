@@ -14,7 +14,8 @@ class RunWatcher {
 
   /// Training begins after step `done` and ends with step `last`.
   virtual void begins(std::uint64_t /*done*/, std::uint64_t /*last*/, int /*ranks*/) {}
-  /// After each step. `due`: metrics.log_freq asks for a line.
+  /// After each step. `due`: a line is to be shown (metrics.log_freq; always for the first step of a start and the
+  /// last).
   virtual void step(const StepMetrics& /*metrics*/, bool /*due*/) {}
   virtual void validated(const ValidationMetrics& /*metrics*/) {}
   /// Whether saving() and saved(), which only rank 0 calls, are displayed. If true, the log writes about saves only to
