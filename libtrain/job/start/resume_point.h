@@ -85,8 +85,8 @@ struct StartDecision {
 /// although checkpoints exist; an unknown word after --resume), kNotFound (the path or step does not exist; `required`
 /// and no checkpoint), kIncompatible (the step is older than the run's newest one; the run did not begin from the
 /// given checkpoint; a valid step exists where the run will save one; the folder has only torch checkpoints; a
-/// component is missing; a newer format), kCorrupt (steps exist, none is valid), kMediaError (a step that must be
-/// checked cannot be read), kFailed (a folder cannot be listed).
+/// component is missing; a newer format), kCorrupt (steps exist, but none can be resumed, and at least one is damaged),
+/// kMediaError (a step that must be checked cannot be read), kFailed (a folder cannot be listed).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request,
                                          const std::set<std::uint64_t>& damaged);
 
