@@ -12,8 +12,8 @@
 namespace titan::train {
 
 /// A step in both folders counts as the run folder's; it is read from the near folder if the near step has the same id
-/// and all members. Two kinds of near step are ignored: steps that were deleted from the run folder, and steps from
-/// before a start that ran without `checkpoint.near` and saved in the run folder.
+/// and all members. Ignored near steps are those that were deleted from the run folder, those from before a start that
+/// ran without `checkpoint.near` and saved in the run folder, and those in StartRequest::near_lost.
 class OwnSteps {
  public:
   /// `scan`: the steps in the run folder, by name only. `request` and `damaged` must outlive the object. \error
