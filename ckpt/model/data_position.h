@@ -26,8 +26,9 @@ struct MixedSet {
   std::uint64_t most = 0;     ///< limit: the run draws at most this many samples from it; 0: no limit
   bool stops = false;       ///< true: the data end when `most` are drawn; false: its share then goes to the other sets
   std::uint64_t files = 0;  ///< how many of DataPosition::files belong to it; they follow those of earlier sets
-  /// The part of `drawn`, and of `most`, that does not count as epochs of the set: samples of earlier files, or samples
-  /// that were cut in another way.
+  /// The part of `drawn`, and of `most`, that does not count as epochs of the set: samples from before the mixture that
+  /// may be of other data, and, if samples were later cut or ordered in another way, the rest of the pass that was
+  /// left.
   std::uint64_t uncounted = 0;
   bool operator==(const MixedSet&) const = default;
 };
