@@ -41,7 +41,8 @@ struct RawDocuments {
   std::vector<Place> places;
 };
 
-/// Reads all documents of the inputs, one file after the other.
+/// Reads all documents of the inputs, one file after the other. Its many members are the position (the open file, the
+/// bytes read ahead of the next document) and the counts that the functions return.
 class DocumentReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< maximum size of a document or line, in bytes

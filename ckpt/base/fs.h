@@ -80,8 +80,8 @@ enum class Access {
   kUncached,  ///< from the store, not from the page cache, if the store supports that; for a second read after an error
 };
 
-/// The file system calls that other code may use. An implementation that does not support a call keeps the default of
-/// this class.
+/// The file system calls that other code may use, one function for each. An implementation that does not support a call
+/// keeps the default of this class.
 class Fs {
  public:
   virtual ~Fs() = default;

@@ -21,7 +21,7 @@
 
 namespace titan::ckpt {
 
-/// Reads a JSON text value by value, with one function for each kind of value.
+/// Reads a JSON text value by value. It has many functions because each kind of value has its own.
 class JsonReader {
  public:
   /// Reads `text`, which must outlive the reader. `what` names the text in messages.

@@ -12,6 +12,7 @@
 
 namespace titan::ckpt {
 
+/// A JSON value. It has many functions because each kind of value is created and read by functions of its own.
 class JsonValue {
  public:
   enum class Kind { kNull, kTrue, kFalse, kNumber, kText, kList, kObject };

@@ -11,6 +11,7 @@
 
 namespace titan::ckpt {
 
+/// Appends JSON to a text. It has many functions because each type of value has its own.
 class JsonWriter {
  public:
   JsonWriter& begin() { return open('{'); }

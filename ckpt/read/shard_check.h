@@ -60,7 +60,8 @@ struct CheckTools {
 };
 
 /// The check of one shard. One thread at a time gets a run of leaves from next(); many threads may check() runs at the
-/// same time. At the end one thread calls finish().
+/// same time. At the end one thread calls finish(). It has many members because one pass through the file needs them
+/// all: the next row, the byte ranges covered so far, what the table lacks, the units found.
 class ShardCheck {
  public:
   /// The pieces of the shard, in any order; open() sorts them by row.

@@ -11,7 +11,8 @@
 namespace titan::cli {
 
 /// Builds a document in memory. Inside an object use the overloads with a key, inside an array those without. In text,
-/// bytes that are not UTF-8 become U+FFFD; non-finite numbers become the strings "nan", "inf", "-inf".
+/// bytes that are not UTF-8 become U+FFFD; non-finite numbers become the strings "nan", "inf", "-inf". It has
+/// many functions because each type of value has two, with and without a key.
 class JsonOut {
  public:
   JsonOut();

@@ -18,8 +18,8 @@
 
 namespace titan::convert::dcp {
 
-/// Makes the plan of an import, step by step. run() (dcp_plan.cpp) calls the steps; its order counts. The fields of
-/// this class hold what the steps so far have found. `look` is ImportOptions::look.
+/// Makes the plan of an import, step by step. run() (dcp_plan.cpp) calls the steps; its order counts. The many
+/// members hold what the steps so far have found; later steps use it. `look` is ImportOptions::look.
 class Planner {
  public:
   Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}

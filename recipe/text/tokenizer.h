@@ -20,7 +20,8 @@
 
 namespace titan::recipe {
 
-/// Immutable. Any number of threads may use it, each with its own Encoder.
+/// Immutable. Any number of threads may use it, each with its own Encoder. Its members are the steps of encoding in
+/// their order, then what tokenizer.json says about ids.
 class Tokenizer {
  public:
   static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;

@@ -34,7 +34,8 @@ struct SaveOutcome {
   bool counts = true;       ///< whether a failure counts towards the consecutive failures that end a run
 };
 
-/// Runs one save at a time. Only the training thread calls these functions.
+/// Runs one save at a time. Only the training thread calls these functions. Most of its many members are used only
+/// during a save: its snapshot, source, times, threads, outcome.
 class BackgroundSaver {
  public:
   struct Options {

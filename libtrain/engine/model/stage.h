@@ -57,7 +57,8 @@ struct StageParameter {
 /// owns. (An fp32 compute copy shares storage with its master in all three cases.)
 enum class Masters : std::uint8_t { kOnDevice, kOnHost, kNone };
 
-/// The parameters of a stage and its forward.
+/// The parameters of a stage and its forward. It has many members because it keeps what each forward needs of the plan:
+/// sizes, places of parameters, tables by position.
 class Stage {
  public:
   /// Allocates parameters, uninitialised. The RoPE table has `max_seq_len` positions.

@@ -29,7 +29,8 @@ struct SavedPoint {
   bool moments = true;   ///< whether Adam's moments are loaded from the checkpoint; else they are set to zero
 };
 
-/// Decides after each step whether to save and where, and saves.
+/// Decides after each step whether to save and where, and saves. It has many members because one decision uses them
+/// all: the schedule, the save in progress, the near folder, earlier failures.
 class Saves {
  public:
   explicit Saves(RunState& run) : run_(run) {}

@@ -44,7 +44,7 @@ struct StartInputs {
                                                                             ///< log
 };
 
-/// The decisions of a start. State that changes during training is in RunState.
+/// The decisions of a start, one member for each. State that changes during training is in RunState.
 struct Start {
   recipe::LoadedConfig loaded;  ///< unset model keys are filled in from the checkpoint
   StartDecision decision;
