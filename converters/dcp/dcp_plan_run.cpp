@@ -30,9 +30,9 @@ std::optional<std::uint64_t> step_of_folder(const std::string& name) {
 // The step in train_state; without a train_state (only the model was saved), the step in the name of the folder or of
 // its parent. nullopt if there is none. \error kCorrupt, kFailed
 Result<std::optional<std::uint64_t>> stored_step(const DcpReader& source) {
-  const Result<Value> step = source.value("train_state.step");
+  const Result<ItemValue> step = source.value("train_state.step");
   if (step.ok()) {
-    if (step->kind != Value::Kind::kInt || step->integer < 0)
+    if (step->kind != ItemValue::Kind::kInt || step->integer < 0)
       return ckpt::corrupt(source.path() + ": train_state.step is " + step->to_string());
     return std::optional(static_cast<std::uint64_t>(step->integer));
   }
@@ -46,7 +46,7 @@ Result<std::optional<std::uint64_t>> stored_step(const DcpReader& source) {
 Result<std::vector<std::string>> Planner::missing_run_settings() const {
   if (slots_.empty()) return std::vector<std::string>{};
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
-  const Result<Value> stored = source_.reader().value("dataloader.world_size");
+  const Result<ItemValue> stored = source_.reader().value("dataloader.world_size");
   const bool absent = !stored.ok() && stored.status().code == ckpt::Code::kNotFound && data_ranks(config) == 0;
   return absent ? std::vector<std::string>{"parallelism.data_parallel_shard_degree"} : std::vector<std::string>{};
 }

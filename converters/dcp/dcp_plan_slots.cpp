@@ -106,7 +106,7 @@ Status Planner::take_slots(std::vector<std::string>& missing) {
       continue;
     }
     const std::string& name = source_.tensors()[step->second].name;
-    TITAN_ASSIGN_OR_RETURN(const Value value, source_.reader().value(name));
+    TITAN_ASSIGN_OR_RETURN(const ItemValue value, source_.reader().value(name));
     if (!(value.number() >= 0) || value.number() != std::floor(value.number()) || value.number() > 0x1p53)
       return ckpt::corrupt(source_.path() + ": '" + name + "' is " + value.to_string());
     plan_.optimizer_steps.push_back(static_cast<std::uint64_t>(value.number()));

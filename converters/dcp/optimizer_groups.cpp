@@ -43,8 +43,8 @@ bool is_number_of(double stored, double said) {
          stored == static_cast<double>(static_cast<float>(said));
 }
 
-Result<Value> StoredValues::need(const std::string& name) const {
-  Result<Value> value = source_.value(name);
+Result<ItemValue> StoredValues::need(const std::string& name) const {
+  Result<ItemValue> value = source_.value(name);
   if (!value.ok() && is_absent(value.status())) {
     return ckpt::incompatible(source_.path() + " has no " + name + ": a run cannot go on from it")
         .with_hint(kTensorsAlone);
@@ -53,14 +53,14 @@ Result<Value> StoredValues::need(const std::string& name) const {
 }
 
 Result<std::uint64_t> StoredValues::count(const std::string& name) const {
-  TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
-  if (value.kind != Value::Kind::kInt || value.integer < 0)
+  TITAN_ASSIGN_OR_RETURN(const ItemValue value, need(name));
+  if (value.kind != ItemValue::Kind::kInt || value.integer < 0)
     return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
   return static_cast<std::uint64_t>(value.integer);
 }
 
 Result<std::optional<std::uint64_t>> StoredValues::count_if_there(const std::string& name) const {
-  const Result<Value> value = source_.value(name);
+  const Result<ItemValue> value = source_.value(name);
   if (!value.ok() && is_absent(value.status())) return std::optional<std::uint64_t>();
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t found, count(name));
   return std::optional(found);
@@ -72,7 +72,7 @@ Status StoredValues::differ(const std::string& name, const std::string& found, c
       .with_hint("give the configuration that this run was trained with (optimizer, lr_scheduler, training.steps)");
 }
 
-Status StoredValues::check_number(const std::string& name, const Value& value, double expected,
+Status StoredValues::check_number(const std::string& name, const ItemValue& value, double expected,
                                   const std::string& other) const {
   if (!value.is_number()) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
   return is_number_of(value.number(), expected) ? Status{}
@@ -81,13 +81,14 @@ Status StoredValues::check_number(const std::string& name, const Value& value, d
 
 Status StoredValues::check_list(const std::string& name, double expected, const std::vector<double>& factors,
                                 const std::string& other) const {
-  TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
-  if (value.kind != Value::Kind::kList) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
+  TITAN_ASSIGN_OR_RETURN(const ItemValue value, need(name));
+  if (value.kind != ItemValue::Kind::kList)
+    return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
   if (value.parts.empty())
     return ckpt::incompatible(source_.path() + ": " + name +
                               " is empty, expected a learning rate: a run cannot go on from it")
         .with_hint(kTensorsAlone);
-  for (const Value& part : value.parts) {
+  for (const ItemValue& part : value.parts) {
     const bool fits = part.is_number() && std::ranges::any_of(factors, [&](double factor) {
                         return is_number_of(part.number(), expected * factor);
                       });
@@ -97,9 +98,9 @@ Status StoredValues::check_list(const std::string& name, double expected, const 
 }
 
 Status StoredValues::check_flag(const std::string& name, bool expected) const {
-  const Result<Value> flag = source_.value(name);
+  const Result<ItemValue> flag = source_.value(name);
   if (!flag.ok()) return is_absent(flag.status()) ? Status{} : flag.status();
-  if (flag->kind == Value::Kind::kBool && (flag->integer != 0) == expected) return {};
+  if (flag->kind == ItemValue::Kind::kBool && (flag->integer != 0) == expected) return {};
   return ckpt::incompatible(source_.path() + ": " + name + " is " + flag->to_string() + ", expected " +
                             (expected ? "True" : "False") + "; Titan cannot continue with such an optimizer")
       .with_hint(kTensorsAlone);
@@ -123,10 +124,10 @@ std::vector<double> lr_factors(const std::vector<recipe::UpdateSettings>& update
 
 Status check_group(const StoredValues& values, const std::string& prefix, const GroupSettings& expected) {
   const auto check = [&](const char* field, double number, const std::string& other) -> Status {
-    TITAN_ASSIGN_OR_RETURN(const Value value, values.need(prefix + field));
+    TITAN_ASSIGN_OR_RETURN(const ItemValue value, values.need(prefix + field));
     return values.check_number(prefix + field, value, number, other);
   };
-  TITAN_ASSIGN_OR_RETURN(const Value lr, values.need(prefix + "lr"));
+  TITAN_ASSIGN_OR_RETURN(const ItemValue lr, values.need(prefix + "lr"));
   const bool of_step = expected.lr_of_step && lr.is_number() && is_number_of(lr.number(), *expected.lr_of_step);
   if (!of_step) TITAN_RETURN_IF_ERROR(values.check_number(prefix + "lr", lr, expected.lr, expected.lr_name));
   if (expected.initial_needed || values.source().value(prefix + "initial_lr").ok())
@@ -138,7 +139,7 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
                                                     : "that of " + expected.parameter + " in the configuration");
   if (decay.code == ckpt::Code::kIncompatible) return decay.with_hint(expected.decay_hint);
   TITAN_RETURN_IF_ERROR(decay);
-  TITAN_ASSIGN_OR_RETURN(const Value betas, values.need(prefix + "betas"));
+  TITAN_ASSIGN_OR_RETURN(const ItemValue betas, values.need(prefix + "betas"));
   if (betas.parts.size() != 2)
     return ckpt::corrupt(values.source().path() + ": " + prefix + "betas is " + betas.to_string());
   TITAN_RETURN_IF_ERROR(

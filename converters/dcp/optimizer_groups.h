@@ -34,7 +34,7 @@ class StoredValues {
   explicit StoredValues(const DcpReader& source) : source_(source) {}
   const DcpReader& source() const { return source_; }
   /// Returns the value of `name`. \error kIncompatible: there is none
-  Result<Value> need(const std::string& name) const;
+  Result<ItemValue> need(const std::string& name) const;
   /// Returns the value of `name` as a count. \error kIncompatible: there is none; kCorrupt: not a whole number, or
   /// negative
   Result<std::uint64_t> count(const std::string& name) const;
@@ -45,7 +45,7 @@ class StoredValues {
                 const std::string& expected) const;
   /// Checks that `value`, the value of `name`, equals `expected`, as is_number_of() compares. `other` names the setting
   /// with the expected value. \error kCorrupt: not a number; kIncompatible (differ())
-  Status check_number(const std::string& name, const Value& value, double expected, const std::string& other) const;
+  Status check_number(const std::string& name, const ItemValue& value, double expected, const std::string& other) const;
   /// Checks that `name` is a list, not empty, in which each entry is `expected` times one of `factors`. \error
   /// kIncompatible, kCorrupt
   Status check_list(const std::string& name, double expected, const std::vector<double>& factors,

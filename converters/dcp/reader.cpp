@@ -273,7 +273,7 @@ Status DcpReader::read(const TensorEntry& tensor, std::uint64_t first, std::span
   return {};
 }
 
-Result<Value> DcpReader::value(const std::string& name) const {
+Result<ItemValue> DcpReader::value(const std::string& name) const {
   if (const TensorEntry* tensor = metadata_.tensor(name); tensor != nullptr) {
     std::byte bytes[8] = {};
     const std::uint64_t unit = torch_dtype_size(tensor->dtype);
@@ -282,10 +282,10 @@ Result<Value> DcpReader::value(const std::string& name) const {
     TITAN_RETURN_IF_ERROR(read(*tensor, 0, std::span(bytes, unit)));
     const std::uint64_t bits = get_le(ckpt::text_of(bytes), 0, unit);
     if (tensor->dtype == "float32")
-      return Value::of(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
-    if (tensor->dtype == "float64") return Value::of(std::bit_cast<double>(bits));
-    if (tensor->dtype == "int64") return Value::of(static_cast<std::int64_t>(bits));
-    if (tensor->dtype == "int32") return Value::of(static_cast<std::int64_t>(static_cast<std::int32_t>(bits)));
+      return ItemValue::of(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
+    if (tensor->dtype == "float64") return ItemValue::of(std::bit_cast<double>(bits));
+    if (tensor->dtype == "int64") return ItemValue::of(static_cast<std::int64_t>(bits));
+    if (tensor->dtype == "int32") return ItemValue::of(static_cast<std::int64_t>(static_cast<std::int32_t>(bits)));
     return ckpt::unsupported(path_ + ": " + name + " is a " + tensor->dtype + " tensor where a number is expected");
   }
   const BytesEntry* entry = metadata_.value(name);
@@ -295,7 +295,7 @@ Result<Value> DcpReader::value(const std::string& name) const {
   TITAN_ASSIGN_OR_RETURN(const ZipArchive zip,
                          ZipArchive::open(*opened, what, entry->place.offset, entry->place.length));
   TITAN_ASSIGN_OR_RETURN(ItemContent content, read_item(zip));
-  if (auto* value = std::get_if<Value>(&content); value != nullptr) return std::move(*value);
+  if (auto* value = std::get_if<ItemValue>(&content); value != nullptr) return std::move(*value);
   return ckpt::corrupt(what + " holds a tensor instead of a plain value");
 }
 

@@ -41,7 +41,7 @@ class DcpReader {
 
   /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt,
   /// kUnsupported
-  Result<Value> value(const std::string& name) const;
+  Result<ItemValue> value(const std::string& name) const;
 
   /// Reads every item. Checks the CRC of every entry of an item, and compares the element type and shape of a tensor's
   /// item with the metadata. Items in safetensors files have no CRC: they are only read. Damage is added to the report;

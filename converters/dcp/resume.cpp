@@ -59,7 +59,7 @@ class Checker {
  private:
   // Titan's exports have no dataloader state; the configuration then gives the number of ranks.
   Result<std::uint64_t> world() const {
-    const Result<Value> stored = source_.value("dataloader.world_size");
+    const Result<ItemValue> stored = source_.value("dataloader.world_size");
     if (stored.ok() || stored.status().code != ckpt::Code::kNotFound) {
       TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, values_.count("dataloader.world_size"));
       if (world == 0)

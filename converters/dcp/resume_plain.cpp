@@ -35,11 +35,11 @@ Result<std::vector<std::string>> parameters_of(const DcpReader& source, const st
   const std::string name = group.substr(before.size(), group.size() - before.size() - 1);
   if (!std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; })) return std::vector{our_name(name)};
   std::vector<std::string> names;
-  const Result<Value> listed = source.value(group + "params");
+  const Result<ItemValue> listed = source.value(group + "params");
   if (!listed.ok() && listed.status().code == ckpt::Code::kNotFound) return names;
   TITAN_RETURN_IF_ERROR(listed.status());
-  for (const Value& part : listed->parts)
-    if (part.kind == Value::Kind::kText) names.push_back(our_name(part.text));
+  for (const ItemValue& part : listed->parts)
+    if (part.kind == ItemValue::Kind::kText) names.push_back(our_name(part.text));
   return names;
 }
 
@@ -105,7 +105,7 @@ Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string
       recipe::update_settings(config.optimizer.weight_decay, config.optimizer.rules, parameters, notes));
   TITAN_RETURN_IF_ERROR(check_groups(values, before, our_name, expected, parameters, updates, groups));
   if (std::ranges::any_of(groups, [&](const std::string& group) {
-        const Result<Value> decay = source.value(group + "weight_decay");
+        const Result<ItemValue> decay = source.value(group + "weight_decay");
         return !source.value(group + "decoupled_weight_decay").ok() && decay.ok() && decay->number() != 0;
       }))
     notes.emplace_back(kTakenForAdamW);

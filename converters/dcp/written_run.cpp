@@ -159,21 +159,21 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
 namespace {
 
 // The fields of a param group: a superset of those that torch up to 2.11 reads.
-std::vector<std::pair<const char*, Value>> group_fields(const WrittenRun& run, bool huggingface,
-                                                        const recipe::UpdateSettings& update) {
+std::vector<std::pair<const char*, ItemValue>> group_fields(const WrittenRun& run, bool huggingface,
+                                                            const recipe::UpdateSettings& update) {
   return {
-      {"lr", Value::of(run.next_lr * update.lr_factor)},
-      {"betas", Value::tuple({Value::of(run.beta1), Value::of(run.beta2)})},
-      {"eps", Value::of(run.eps)},
-      {"weight_decay", Value::of(update.weight_decay)},
-      {"amsgrad", Value::boolean(false)},
-      {"maximize", Value::boolean(false)},
-      {"foreach", huggingface ? Value::none() : Value::boolean(false)},  // None: torch chooses
-      {"capturable", Value::boolean(false)},
-      {"differentiable", Value::boolean(false)},
-      {"fused", huggingface ? Value::none() : Value::boolean(true)},  // torchtitan's default implementation
-      {"decoupled_weight_decay", Value::boolean(true)},
-      {"initial_lr", Value::of(run.base_lr * update.lr_factor)},
+      {"lr", ItemValue::of(run.next_lr * update.lr_factor)},
+      {"betas", ItemValue::tuple({ItemValue::of(run.beta1), ItemValue::of(run.beta2)})},
+      {"eps", ItemValue::of(run.eps)},
+      {"weight_decay", ItemValue::of(update.weight_decay)},
+      {"amsgrad", ItemValue::boolean(false)},
+      {"maximize", ItemValue::boolean(false)},
+      {"foreach", huggingface ? ItemValue::none() : ItemValue::boolean(false)},  // None: torch chooses
+      {"capturable", ItemValue::boolean(false)},
+      {"differentiable", ItemValue::boolean(false)},
+      {"fused", huggingface ? ItemValue::none() : ItemValue::boolean(true)},  // torchtitan's default implementation
+      {"decoupled_weight_decay", ItemValue::boolean(true)},
+      {"initial_lr", ItemValue::of(run.base_lr * update.lr_factor)},
   };
 }
 
@@ -189,7 +189,7 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
   TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
                          recipe::update_settings(run.weight_decay, run.rules, own, unused));
   std::vector<ValueItem> values;
-  const auto add = [&](const char* part, std::string key, Value value) {
+  const auto add = [&](const char* part, std::string key, ItemValue value) {
     values.push_back({{part, std::move(key)}, std::move(value)});
   };
   const auto add_group = [&](const std::string& name, const recipe::UpdateSettings& update) {
@@ -198,7 +198,7 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
   };
   // Parameters by their update settings. The group with the configured weight decay and factor 1 is first, as in
   // training loops that exempt norms from weight decay.
-  std::vector<std::pair<recipe::UpdateSettings, std::vector<Value>>> listed = {{{run.weight_decay, 1}, {}}};
+  std::vector<std::pair<recipe::UpdateSettings, std::vector<ItemValue>>> listed = {{{run.weight_decay, 1}, {}}};
   std::map<std::string, std::size_t> first;  // first parameter of a name: a fused tensor has several Titan parameters
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (const auto [at, added] = first.try_emplace(parameters[p].name, p); !added) {
@@ -210,31 +210,31 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
     add_group(parameters[p].name, updates[p]);
     auto found = std::ranges::find(listed, updates[p], &decltype(listed)::value_type::first);
     if (found == listed.end()) found = listed.insert(found, {updates[p], {}});
-    found->second.push_back(Value::of(parameters[p].name));
+    found->second.push_back(ItemValue::of(parameters[p].name));
   }
   if (listed.front().second.empty()) listed.erase(listed.begin());
   for (std::size_t group = 0; huggingface && group < listed.size(); ++group) {
     const std::string number = std::to_string(group);
     add_group(number, listed[group].first);
-    add("optimizer", "param_groups." + number + ".params", Value::list(std::move(listed[group].second)));
+    add("optimizer", "param_groups." + number + ".params", ItemValue::list(std::move(listed[group].second)));
   }
   if (listed.size() > 1)
     notes.push_back("the optimizer has " + std::to_string(listed.size()) +
                     " groups, as optimizer.rules say: the loading program must have them in this order");
   const auto step = static_cast<std::int64_t>(run.step), tokens = static_cast<std::int64_t>(run.tokens);
   const bool whole = names != DcpNames::kNewerTorchtitan;  // torchtitan 0.3.0 computes rates from its configuration
-  if (whole) add("lr_scheduler", "base_lrs", Value::list({Value::of(run.base_lr)}));
-  add("lr_scheduler", "last_epoch", Value::of(step));
+  if (whole) add("lr_scheduler", "base_lrs", ItemValue::list({ItemValue::of(run.base_lr)}));
+  add("lr_scheduler", "last_epoch", ItemValue::of(step));
   if (whole) {
-    add("lr_scheduler", "_step_count", Value::of(step + 1));
-    add("lr_scheduler", "_is_initial", Value::boolean(false));
-    add("lr_scheduler", "_get_lr_called_within_step", Value::boolean(false));
-    add("lr_scheduler", "_last_lr", Value::list({Value::of(run.next_lr)}));
+    add("lr_scheduler", "_step_count", ItemValue::of(step + 1));
+    add("lr_scheduler", "_is_initial", ItemValue::boolean(false));
+    add("lr_scheduler", "_get_lr_called_within_step", ItemValue::boolean(false));
+    add("lr_scheduler", "_last_lr", ItemValue::list({ItemValue::of(run.next_lr)}));
   }
-  add("train_state", "step", Value::of(step));
-  add("train_state", huggingface ? "tokens" : "ntokens_seen", Value::of(tokens));
+  add("train_state", "step", ItemValue::of(step));
+  add("train_state", huggingface ? "tokens" : "ntokens_seen", ItemValue::of(tokens));
   if (!huggingface) return values;
-  add("lr_scheduler", "lr_lambdas", Value::list({Value::none()}));  // LambdaLR stores None for a plain function
+  add("lr_scheduler", "lr_lambdas", ItemValue::list({ItemValue::none()}));  // LambdaLR stores None for a plain function
   return values;
 }
 

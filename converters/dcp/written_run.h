@@ -29,7 +29,7 @@ struct WrittenParameter {
 /// A plain value to write.
 struct ValueItem {
   std::vector<std::string> path;  ///< as WrittenItem::path
-  Value value;
+  ItemValue value;
 };
 
 /// Finds the state of the run that saved `source`. nullopt: only the model is written, and a note says why. `rows` are

@@ -8,9 +8,6 @@ namespace titan::convert::deepspeed {
 namespace {
 
 using ckpt::corrupt;
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
 
 constexpr const char* kModule = "module";
 
@@ -74,7 +71,7 @@ Result<std::vector<Shapes>> shapes_of(const TorchFile& file) {
 Result<std::optional<StoredTensor>> module_tensor(const TorchFile& file, const std::string& name) {
   const Pickle& pickle = file.pickle();
   const NodeId node = pickle.find(pickle.find(pickle.root(), kModule), name);
-  if (node == dcp::kNoNode) return std::optional<StoredTensor>();
+  if (node == kNoNode) return std::optional<StoredTensor>();
   TITAN_ASSIGN_OR_RETURN(StoredTensor stored, file.tensor(node));
   return std::optional(std::move(stored));
 }

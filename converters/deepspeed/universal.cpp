@@ -10,7 +10,6 @@
 namespace titan::convert::deepspeed {
 
 using ckpt::corrupt;
-using dcp::NodeId;
 
 namespace {
 
@@ -37,9 +36,9 @@ Result<std::unique_ptr<TorchFile>> open_model(Fs& fs, const std::string& folder)
 // each vector.
 Status take_groups(const TorchFile& file, const TorchFile* model, Content& out) {
   const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");
-  if (list == dcp::kNoNode) return {};
+  if (list == kNoNode) return {};
   std::vector<Shapes> shapes;
-  if (model != nullptr && model->pickle().find(model->pickle().root(), "param_shapes") != dcp::kNoNode) {
+  if (model != nullptr && model->pickle().find(model->pickle().root(), "param_shapes") != kNoNode) {
     TITAN_ASSIGN_OR_RETURN(shapes, shapes_of(*model));
   } else {
     shapes.emplace_back();  // without a model file, all parameters count as one vector

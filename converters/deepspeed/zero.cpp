@@ -9,9 +9,6 @@
 namespace titan::convert::deepspeed {
 
 using ckpt::corrupt;
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
 
 namespace {
 
@@ -130,7 +127,7 @@ class ZeroReader {
     TITAN_ASSIGN_OR_RETURN(const NodeId state, file.at(pickle.root(), "optimizer_state_dict"));
     const std::optional<std::int64_t> stage = stage_of(pickle, pickle.find(state, "zero_stage"));
     const NodeId third = pickle.find(state, "fp32_flat_groups");
-    const std::int64_t found = third != dcp::kNoNode ? 3 : stage.value_or(1);
+    const std::int64_t found = third != kNoNode ? 3 : stage.value_or(1);
     if (found < 1 || found > 3 || (stage_ != 0 && stage_ != found))
       return ckpt::unsupported(path + " is of ZeRO's stage " + std::to_string(found) + ": not supported");
     stage_ = found;
@@ -147,7 +144,7 @@ class ZeroReader {
     TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(base, "state"));
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(base, "param_groups"));
     TITAN_RETURN_IF_ERROR(take_groups(file, groups));
-    if (const NodeId clip = pickle.find(state, "clip_grad"); clip != dcp::kNoNode) {
+    if (const NodeId clip = pickle.find(state, "clip_grad"); clip != kNoNode) {
       TITAN_ASSIGN_OR_RETURN(out_.clip, file.number(clip));
     }
     auto& rank = ranks_.emplace_back();
@@ -157,14 +154,14 @@ class ZeroReader {
       std::array<Flat, kFieldCount>& group = rank.back();
       TITAN_RETURN_IF_ERROR(take(file, number, pickle.item(weights, g), group[kWeights]));
       const NodeId of_group = state_at(pickle, states, static_cast<std::int64_t>(g));
-      if (of_group == dcp::kNoNode) continue;
+      if (of_group == kNoNode) continue;
       TITAN_ASSIGN_OR_RETURN(const NodeId moment, file.at(of_group, ckpt::kExpAvg));
       TITAN_ASSIGN_OR_RETURN(const NodeId variance, file.at(of_group, ckpt::kExpAvgSq));
       TITAN_RETURN_IF_ERROR(take(file, number, moment, group[kMoment]));
       TITAN_RETURN_IF_ERROR(take(file, number, variance, group[kVariance]));
       NodeId step = pickle.find(of_group, "step");
-      if (step == dcp::kNoNode && pickle.size(groups) > 0) step = pickle.find(pickle.item(groups, 0), "step");
-      if (step == dcp::kNoNode) continue;
+      if (step == kNoNode && pickle.size(groups) > 0) step = pickle.find(pickle.item(groups, 0), "step");
+      if (step == kNoNode) continue;
       TITAN_ASSIGN_OR_RETURN(const double count, file.number(step));
       if (count_ && *count_ != count) return corrupt(path + ": Adam has made other numbers of steps in other groups");
       count_ = count;
@@ -201,7 +198,7 @@ class ZeroReader {
     for (std::size_t i = 0; pickle.is(states, NodeKind::kDict) && i + 1 < pickle.size(states); i += 2)
       if (pickle.is(pickle.item(states, i), NodeKind::kInt) && pickle.integer(pickle.item(states, i)) == group)
         return pickle.item(states, i + 1);
-    return dcp::kNoNode;
+    return kNoNode;
   }
 
   Status put(const std::string& name, const std::vector<std::uint64_t>& shape, Field field, Flat segments) {

@@ -32,7 +32,7 @@ struct Content {
 
 /// The settings of each parameter in a list of param groups whose flat vectors have `shapes`. \error as
 /// convert::read_groups
-Result<std::map<std::string, GroupValues>> settings_of_shapes(const TorchFile& file, dcp::NodeId groups,
+Result<std::map<std::string, GroupValues>> settings_of_shapes(const TorchFile& file, NodeId groups,
                                                               const std::vector<Shapes>& shapes);
 /// Compares the beginning of each segment of `states`, rounded, with the tensors of the model file. A tensor of another
 /// shape is an error if `whole`; otherwise it is one rank's part and is skipped. \error kCorrupt naming the parameter

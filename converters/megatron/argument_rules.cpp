@@ -8,8 +8,6 @@
 namespace titan::convert::megatron {
 namespace {
 
-using dcp::NodeKind;
-
 // The arguments of experts, MLA and yarn matter only if these are used; all three are refused.
 constexpr ArgumentRule kRules[] = {
     // The feed-forward.
@@ -76,7 +74,7 @@ constexpr ArgumentRule kRules[] = {
     {"fp4", kUnset, true},
 };
 
-bool fits(const dcp::Pickle& pickle, dcp::NodeId node, std::string_view value) {
+bool fits(const Pickle& pickle, NodeId node, std::string_view value) {
   if (value == kUnset || value == kSet) return is_set(pickle, node) == (value == kSet);
   if (pickle.is(node, NodeKind::kText)) return pickle.text(node) == value;
   const auto number = ckpt::number_of<double>(value);
@@ -93,8 +91,8 @@ std::string text_of_rule(const ArgumentRule& rule) {
 
 std::span<const ArgumentRule> argument_rules() { return kRules; }
 
-bool is_set(const dcp::Pickle& pickle, dcp::NodeId node) {
-  if (node == dcp::kNoNode) return false;
+bool is_set(const Pickle& pickle, NodeId node) {
+  if (node == kNoNode) return false;
   if (pickle.is(node, NodeKind::kBool)) return pickle.boolean(node);
   if (pickle.is(node, NodeKind::kInt)) return pickle.integer(node) != 0;
   if (pickle.is(node, NodeKind::kFloat)) return pickle.real(node) != 0;
@@ -103,11 +101,11 @@ bool is_set(const dcp::Pickle& pickle, dcp::NodeId node) {
   return true;
 }
 
-Status check_rules(const TorchFile& file, dcp::NodeId state, bool of_run) {
-  const dcp::Pickle& pickle = file.pickle();
+Status check_rules(const TorchFile& file, NodeId state, bool of_run) {
+  const Pickle& pickle = file.pickle();
   for (const ArgumentRule& rule : kRules) {
-    const dcp::NodeId node = attribute(pickle, state, rule.name);
-    if (rule.of_run != of_run || node == dcp::kNoNode || fits(pickle, node, rule.value)) continue;
+    const NodeId node = attribute(pickle, state, rule.name);
+    if (rule.of_run != of_run || node == kNoNode || fits(pickle, node, rule.value)) continue;
     return ckpt::unsupported(
                file.path() + ": the argument " + rule.name + " is " + pickle.describe(node) + ", expected " +
                text_of_rule(rule) +

@@ -21,9 +21,9 @@ std::span<const ArgumentRule> argument_rules();
 
 /// Checks the rules whose ArgumentRule::of_run equals the parameter `of_run`. `state` is the dict of arguments. \error
 /// kUnsupported naming the first argument with another value
-Status check_rules(const TorchFile& file, dcp::NodeId state, bool of_run);
+Status check_rules(const TorchFile& file, NodeId state, bool of_run);
 
 /// Whether the argument at `node` is true in Python; false if it is absent.
-bool is_set(const dcp::Pickle& pickle, dcp::NodeId node);
+bool is_set(const Pickle& pickle, NodeId node);
 
 }  // namespace titan::convert::megatron

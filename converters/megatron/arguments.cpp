@@ -9,11 +9,6 @@
 namespace titan::convert::megatron {
 namespace {
 
-using dcp::kNoNode;
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
-
 class Reader {
  public:
   Reader(const TorchFile& file, NodeId state) : file_(file), pickle_(file.pickle()), state_(state) {}

@@ -25,9 +25,9 @@ struct Arguments {
 
 /// Reads the Namespace `args`. \error kUnsupported: a model that Titan cannot express, naming the argument;
 /// kIncompatible: an argument of another kind
-Result<Arguments> read_arguments(const TorchFile& file, dcp::NodeId args);
+Result<Arguments> read_arguments(const TorchFile& file, NodeId args);
 
 /// An attribute of a dict or of a Namespace's state; kNoNode if it is absent or None.
-dcp::NodeId attribute(const dcp::Pickle& pickle, dcp::NodeId dict, const char* key);
+NodeId attribute(const Pickle& pickle, NodeId dict, const char* key);
 
 }  // namespace titan::convert::megatron

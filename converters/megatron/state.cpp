@@ -10,11 +10,6 @@
 namespace titan::convert::megatron {
 namespace {
 
-using dcp::kNoNode;
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
-
 constexpr std::string_view kCommonItem = "common_state/shard_";
 constexpr double kMostCounted = 1e15;
 constexpr const char* kReshardable = "fully_reshardable";

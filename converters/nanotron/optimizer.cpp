@@ -10,9 +10,6 @@
 namespace titan::convert::nanotron {
 
 using ckpt::corrupt;
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 namespace {
 
 #if defined(__x86_64__)
@@ -70,4 +70,4 @@ std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> data) {
   return data.empty() ? crc : crc32_by_tables(crc, data);
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -4,7 +4,7 @@
 
 #include "ckpt/base/printed.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 namespace {
 
 struct DTypeRow {
@@ -67,32 +67,32 @@ Result<std::string> latin1(const Pickle& pickle, std::string_view utf8) {
   return bytes;
 }
 
-Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, Budget& budget) {
+Result<ItemValue> value_of(const Pickle& pickle, NodeId node, int depth, Budget& budget) {
   const auto too_large = [&] { return ckpt::unsupported(pickle.what() + ": a value that is too deep or too large"); };
   if (depth > kMaxDepth || budget.values == 0) return too_large();
   --budget.values;
-  Value value;
+  ItemValue value;
   switch (pickle.kind(node)) {
     case NodeKind::kNone: return value;
-    case NodeKind::kBool: return Value::boolean(pickle.boolean(node));
-    case NodeKind::kInt: return Value::of(pickle.integer(node));
-    case NodeKind::kFloat: return Value::of(pickle.real(node));
+    case NodeKind::kBool: return ItemValue::boolean(pickle.boolean(node));
+    case NodeKind::kInt: return ItemValue::of(pickle.integer(node));
+    case NodeKind::kFloat: return ItemValue::of(pickle.real(node));
     case NodeKind::kText:
-      value.kind = Value::Kind::kText;
+      value.kind = ItemValue::Kind::kText;
       if (pickle.text(node).size() > budget.text) return too_large();
       budget.text -= pickle.text(node).size();
       value.text = pickle.text(node);
       return value;
-    case NodeKind::kTuple: value.kind = Value::Kind::kTuple; break;
-    case NodeKind::kList: value.kind = Value::Kind::kList; break;
-    case NodeKind::kDict: value.kind = Value::Kind::kDict; break;
+    case NodeKind::kTuple: value.kind = ItemValue::Kind::kTuple; break;
+    case NodeKind::kList: value.kind = ItemValue::Kind::kList; break;
+    case NodeKind::kDict: value.kind = ItemValue::Kind::kDict; break;
     case NodeKind::kCall:
       if (pickle.is_made_by(node, "_codecs", "encode")) {
         const NodeId arguments = pickle.arguments(node);
         if (pickle.size(arguments) == 2 && pickle.is(pickle.item(arguments, 0), NodeKind::kText) &&
             pickle.is(pickle.item(arguments, 1), NodeKind::kText) &&
             pickle.text(pickle.item(arguments, 1)) == "latin1") {
-          value.kind = Value::Kind::kBytes;
+          value.kind = ItemValue::Kind::kBytes;
           const std::uint64_t size = pickle.text(pickle.item(arguments, 0)).size();
           if (size > budget.text) return too_large();
           budget.text -= size;
@@ -105,7 +105,7 @@ Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, Budget& bud
       return ckpt::unsupported(pickle.what() + ": " + pickle.describe(node) + " where a plain value is expected");
   }
   for (std::size_t i = 0; i < pickle.size(node); ++i) {
-    TITAN_ASSIGN_OR_RETURN(Value part, value_of(pickle, pickle.item(node, i), depth + 1, budget));
+    TITAN_ASSIGN_OR_RETURN(ItemValue part, value_of(pickle, pickle.item(node, i), depth + 1, budget));
     value.parts.push_back(std::move(part));
   }
   return value;
@@ -217,7 +217,7 @@ bool ItemTensor::contiguous() const {
   return true;
 }
 
-std::string Value::to_string() const {
+std::string ItemValue::to_string() const {
   std::string out;
   switch (kind) {
     case Kind::kNone: return "None";
@@ -255,7 +255,7 @@ Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node) {
   return wrong();
 }
 
-Result<Value> parse_value(const Pickle& pickle, NodeId node) {
+Result<ItemValue> parse_value(const Pickle& pickle, NodeId node) {
   Budget budget;
   return value_of(pickle, node, 0, budget);
 }
@@ -271,7 +271,7 @@ Result<ItemContent> parse_item(const Pickle& pickle) {
     TITAN_ASSIGN_OR_RETURN(ItemTensor tensor, parse_tensor(pickle, node));
     return ItemContent(std::move(tensor));
   }
-  TITAN_ASSIGN_OR_RETURN(Value value, parse_value(pickle, node));
+  TITAN_ASSIGN_OR_RETURN(ItemValue value, parse_value(pickle, node));
   return ItemContent(std::move(value));
 }
 
@@ -305,4 +305,4 @@ Result<ItemContent> read_item(const ZipArchive& zip) {
   return content;
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

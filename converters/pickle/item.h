@@ -9,29 +9,29 @@
 #include "converters/pickle/pickle.h"
 #include "converters/pickle/zip.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 /// A non-tensor value: None, bool, int, float, str, bytes, tuple or list, dict.
-struct Value {
+struct ItemValue {
   enum class Kind { kNone, kBool, kInt, kFloat, kText, kBytes, kTuple, kList, kDict };
   Kind kind = Kind::kNone;
-  std::int64_t integer = 0;  ///< kBool, kInt
-  double real = 0;           ///< kFloat
-  std::string text;          ///< kText, kBytes
-  std::vector<Value> parts;  ///< elements; for a dict: key, value, key, ...
-  bool operator==(const Value&) const = default;
+  std::int64_t integer = 0;      ///< kBool, kInt
+  double real = 0;               ///< kFloat
+  std::string text;              ///< kText, kBytes
+  std::vector<ItemValue> parts;  ///< elements; for a dict: key, value, key, ...
+  bool operator==(const ItemValue&) const = default;
 
   bool is_number() const { return kind == Kind::kInt || kind == Kind::kFloat; }
   double number() const { return kind == Kind::kFloat ? real : static_cast<double>(integer); }
   std::string to_string() const;  ///< in Python's notation, shortened; of a dict and of bytes only the size
 
-  static Value none() { return {}; }
-  static Value boolean(bool v) { return {Kind::kBool, v ? 1 : 0, 0, {}, {}}; }
-  static Value of(std::int64_t v) { return {Kind::kInt, v, 0, {}, {}}; }
-  static Value of(double v) { return {Kind::kFloat, 0, v, {}, {}}; }
-  static Value of(std::string v) { return {Kind::kText, 0, 0, std::move(v), {}}; }
-  static Value tuple(std::vector<Value> v) { return {Kind::kTuple, 0, 0, {}, std::move(v)}; }
-  static Value list(std::vector<Value> v) { return {Kind::kList, 0, 0, {}, std::move(v)}; }
+  static ItemValue none() { return {}; }
+  static ItemValue boolean(bool v) { return {Kind::kBool, v ? 1 : 0, 0, {}, {}}; }
+  static ItemValue of(std::int64_t v) { return {Kind::kInt, v, 0, {}, {}}; }
+  static ItemValue of(double v) { return {Kind::kFloat, 0, v, {}, {}}; }
+  static ItemValue of(std::string v) { return {Kind::kText, 0, 0, std::move(v), {}}; }
+  static ItemValue tuple(std::vector<ItemValue> v) { return {Kind::kTuple, 0, 0, {}, std::move(v)}; }
+  static ItemValue list(std::vector<ItemValue> v) { return {Kind::kList, 0, 0, {}, std::move(v)}; }
 };
 
 /// A tensor as data.pkl describes it; its bytes are in a storage entry.
@@ -46,7 +46,7 @@ struct ItemTensor {
   bool contiguous() const;  ///< row-major without gaps
 };
 
-using ItemContent = std::variant<Value, ItemTensor>;
+using ItemContent = std::variant<ItemValue, ItemTensor>;
 
 /// Bytes per element of one of torch's dtypes; 0 for a name that is not known.
 std::uint64_t torch_dtype_size(std::string_view name);
@@ -60,9 +60,9 @@ Result<ItemContent> parse_item(const Pickle& pickle);
 Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);
 /// The value at `node`, at most 64 levels deep, 250,000 values and 64 MiB of text. \error kUnsupported (a larger value,
 /// or not a plain one), kCorrupt
-Result<Value> parse_value(const Pickle& pickle, NodeId node);
+Result<ItemValue> parse_value(const Pickle& pickle, NodeId node);
 /// Reads the data.pkl of an archive. For a tensor, checks that its storage exists, is little-endian and large enough.
 /// \error kCorrupt, kUnsupported
 Result<ItemContent> read_item(const ZipArchive& zip);
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -11,7 +11,7 @@
 #include "converters/pickle/pickle_writer.h"
 #include "converters/pickle/zip.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 namespace {
 
 constexpr std::uint64_t kWriteBlock = 1u << 20;
@@ -231,7 +231,7 @@ Status AppendFile::finish() {
   return file_->close();
 }
 
-Result<ItemRange> append_value(AppendFile& file, const Value& value) {
+Result<ItemRange> append_value(AppendFile& file, const ItemValue& value) {
   ZipStream zip(file);
   PickleWriter pickle(2);
   pickle.value(value);
@@ -266,4 +266,4 @@ Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const 
   return after_storage(zip);
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

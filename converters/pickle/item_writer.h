@@ -15,7 +15,7 @@ class File;
 class Fs;
 }  // namespace titan::ckpt
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 /// Fills `out` completely.
 using FillBytes = std::function<Status(std::span<std::byte> out)>;
@@ -56,7 +56,7 @@ struct ItemRange {
 };
 
 /// Appends a plain value. \error kFailed
-Result<ItemRange> append_value(AppendFile& file, const Value& value);
+Result<ItemRange> append_value(AppendFile& file, const ItemValue& value);
 /// Appends a contiguous tensor whose bytes are in memory. \error kFailed
 Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
                                 std::span<const std::byte> bytes);
@@ -64,4 +64,4 @@ Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const 
 Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
                                 const TensorBytes& bytes);
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -6,7 +6,7 @@
 #include "converters/little_endian.h"
 #include "converters/pickle/pickle_names.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 // Runs the opcodes of one pickle. The first error is kept; step() is not called after it.
 class PickleMachine {
@@ -397,4 +397,4 @@ std::string Pickle::describe(NodeId id) const {
   return "something";
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

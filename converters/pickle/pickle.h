@@ -11,7 +11,7 @@
 
 #include "ckpt/base/result.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 using ckpt::Result;
 using ckpt::Status;
@@ -46,7 +46,8 @@ struct PickleLimits {
 };
 
 /// A decoded pickle. Nodes are shared as in the pickle, and a list can contain itself, so a traversal must limit its
-/// depth. Nodes are accessed through the members of this class.
+/// depth. Nodes are accessed through the members of this class, which has many functions because each kind of node has
+/// its own.
 class Pickle {
  public:
   /// Decodes `bytes`, which the result keeps. `what` names the pickle in messages.
@@ -99,4 +100,4 @@ class Pickle {
   NodeId root_ = kNoNode;
 };
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -1,6 +1,6 @@
 #include "converters/pickle/pickle_names.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 namespace {
 
 struct OpcodeName {
@@ -121,4 +121,4 @@ Allowed allowed(std::string_view module, std::string_view name) {
   return Allowed::kNo;
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 inline constexpr std::string_view kMetadataModule = "torch.distributed.checkpoint.metadata";
 inline constexpr std::string_view kOldMetadataModule = "torch.distributed._shard.sharded_tensor.metadata";
@@ -17,4 +17,4 @@ enum class Allowed { kNo, kCall, kInstance, kGetattr, kOrderedDict };
 /// What a pickle may do with module.name: call it (REDUCE: kCall), or instantiate it (NEWOBJ: kInstance).
 Allowed allowed(std::string_view module, std::string_view name);
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -4,7 +4,7 @@
 
 #include "converters/little_endian.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 PickleWriter::PickleWriter(int protocol) : protocol_(protocol) {
   out_.push_back('\x80');
@@ -101,31 +101,31 @@ void PickleWriter::size(const std::vector<std::uint64_t>& dims) {
   reduce();
 }
 
-void PickleWriter::value(const Value& v) {
+void PickleWriter::value(const ItemValue& v) {
   switch (v.kind) {
-    case Value::Kind::kNone: return none();
-    case Value::Kind::kBool: return boolean(v.integer != 0);
-    case Value::Kind::kInt: return integer(v.integer);
-    case Value::Kind::kFloat: return real(v.real);
-    case Value::Kind::kText:
-    case Value::Kind::kBytes: return text(v.text);
-    case Value::Kind::kTuple:
+    case ItemValue::Kind::kNone: return none();
+    case ItemValue::Kind::kBool: return boolean(v.integer != 0);
+    case ItemValue::Kind::kInt: return integer(v.integer);
+    case ItemValue::Kind::kFloat: return real(v.real);
+    case ItemValue::Kind::kText:
+    case ItemValue::Kind::kBytes: return text(v.text);
+    case ItemValue::Kind::kTuple:
       if (v.parts.size() > 3) mark();
-      for (const Value& part : v.parts) value(part);
+      for (const ItemValue& part : v.parts) value(part);
       return tuple(v.parts.size());
-    case Value::Kind::kList:
+    case ItemValue::Kind::kList:
       empty_list();
       if (v.parts.size() > 1) mark();
-      for (const Value& part : v.parts) value(part);
+      for (const ItemValue& part : v.parts) value(part);
       if (v.parts.size() > 1)
         appends();
       else if (v.parts.size() == 1)
         append();
       return;
-    case Value::Kind::kDict:
+    case ItemValue::Kind::kDict:
       empty_dict();
       mark();
-      for (const Value& part : v.parts) value(part);
+      for (const ItemValue& part : v.parts) value(part);
       return set_items();
   }
 }
@@ -135,4 +135,4 @@ std::string PickleWriter::finish() && {
   return std::move(out_);
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

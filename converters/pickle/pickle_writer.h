@@ -8,10 +8,10 @@
 
 #include "converters/pickle/item.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 /// Each call appends one opcode or value. The caller follows the order of Python's pickler: a container before its
-/// parts, REDUCE after its arguments.
+/// parts, REDUCE after its arguments. There are as many functions as opcodes and types of values that Titan writes.
 class PickleWriter {
  public:
   /// `protocol` is 2 (items) or 4 (.metadata). They differ in the encoding of names, strings and memo entries.
@@ -34,7 +34,7 @@ class PickleWriter {
   void persistent() { out_.push_back('Q'); }
   void new_object() { memoized(")\x81"); }
   void build() { out_.push_back('b'); }
-  void value(const Value& value);                           ///< any value except bytes
+  void value(const ItemValue& value);                       ///< any value except bytes
   void integers(const std::vector<std::uint64_t>& values);  ///< as a tuple
   void size(const std::vector<std::uint64_t>& dims);        ///< as a torch.Size
 
@@ -56,4 +56,4 @@ class PickleWriter {
   std::map<std::string, std::uint32_t> known_;
 };
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -6,7 +6,7 @@
 #include "converters/little_endian.h"
 #include "converters/pickle/crc32.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 namespace {
 
 constexpr std::uint64_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kDirectoryRow = 46, kLocalHeader = 30;
@@ -168,4 +168,4 @@ Result<std::string> ZipArchive::read(const ZipEntry& entry, std::uint64_t limit)
   return text;
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

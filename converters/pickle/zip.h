@@ -14,7 +14,7 @@ namespace titan::ckpt {
 class File;
 }
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 using ckpt::Result;
 using ckpt::Status;
@@ -58,4 +58,4 @@ class ZipArchive {
   std::vector<ZipEntry> entries_;
 };
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert

@@ -27,12 +27,12 @@ dcp::Chunk box_of(const Piece& piece) { return {piece.offsets, piece.sizes, {}};
 // An open archive; its storages are in the order of the file.
 struct PieceFiles::Archive {
   struct Storage {
-    dcp::ZipEntry entry;
+    ZipEntry entry;
     std::uint64_t payload = 0;
     bool checked = false;
     Status found{};
   };
-  dcp::ZipArchive zip;
+  ZipArchive zip;
   std::vector<Storage> storages;
 };
 
@@ -76,9 +76,9 @@ std::uint32_t PieceFiles::add_archive(const std::string& path) {
 Result<std::shared_ptr<PieceFiles::Archive>> PieceFiles::open_archive(std::uint32_t index) const {
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> from, file(index));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, from->size());
-  TITAN_ASSIGN_OR_RETURN(dcp::ZipArchive zip, dcp::ZipArchive::open(*from, paths_[index], 0, size));
+  TITAN_ASSIGN_OR_RETURN(ZipArchive zip, ZipArchive::open(*from, paths_[index], 0, size));
   std::vector<Archive::Storage> storages;
-  for (const dcp::ZipEntry& entry : zip.entries()) {
+  for (const ZipEntry& entry : zip.entries()) {
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t payload, zip.payload(entry));
     storages.push_back({entry, payload, false, {}});
   }
@@ -105,7 +105,7 @@ Status PieceFiles::check_storage(std::uint32_t index, std::uint64_t offset) cons
   for (std::uint64_t done = 0; done < storage.entry.bytes;) {
     const auto part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), storage.entry.bytes - done));
     TITAN_RETURN_IF_ERROR(from->pread(storage.payload + done, part));
-    crc = dcp::crc32(crc, part);
+    crc = crc32(crc, part);
     done += part.size();
   }
   if (crc != storage.entry.crc) storage.found = at->second->zip.crc_error(storage.entry, storage.payload, crc);

@@ -11,9 +11,6 @@ namespace titan::convert {
 using ckpt::corrupt;
 using ckpt::Result;
 using ckpt::Status;
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
 
 namespace {
 
@@ -21,7 +18,7 @@ constexpr std::size_t kMaxDimensions = 16;
 
 // The whole numbers in a tuple, list or torch.Size; nullopt for anything else.
 std::optional<std::vector<std::uint64_t>> counts(const Pickle& pickle, NodeId node) {
-  if (node == dcp::kNoNode) return std::nullopt;
+  if (node == kNoNode) return std::nullopt;
   if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1)
     node = pickle.item(pickle.arguments(node), 0);
   if (!pickle.is(node, NodeKind::kTuple) && !pickle.is(node, NodeKind::kList)) return std::nullopt;
@@ -44,11 +41,11 @@ NodeId member(const Pickle& pickle, NodeId state, std::string_view key) {
   if (pickle.is(state, NodeKind::kDict)) return pickle.find(state, key);
   for (std::size_t i = 0; pickle.is(state, NodeKind::kTuple) && i < pickle.size(state); ++i)
     if (const NodeId part = pickle.item(state, i); pickle.is(part, NodeKind::kDict))
-      if (const NodeId found = pickle.find(part, key); found != dcp::kNoNode) return found;
-  return dcp::kNoNode;
+      if (const NodeId found = pickle.find(part, key); found != kNoNode) return found;
+  return kNoNode;
 }
 NodeId member_of(const Pickle& pickle, NodeId object, std::string_view key) {
-  return pickle.is(object, NodeKind::kInstance) ? member(pickle, pickle.state(object), key) : dcp::kNoNode;
+  return pickle.is(object, NodeKind::kInstance) ? member(pickle, pickle.state(object), key) : kNoNode;
 }
 std::string_view class_of(const Pickle& pickle, NodeId object) {
   const bool made = pickle.is(object, NodeKind::kInstance) || pickle.is(object, NodeKind::kCall);
@@ -94,8 +91,7 @@ class PartReader {
     const NodeId local = member(pickle_, state, "_local_tensor");
     const NodeId spec = member(pickle_, state, "_spec"), placements = member_of(pickle_, spec, "placements");
     const auto place = counts(pickle_, member_of(pickle_, member_of(pickle_, spec, "mesh"), "_coordinate_on_dim"));
-    if (local == dcp::kNoNode || !pickle_.is(placements, NodeKind::kTuple) || pickle_.size(placements) == 0)
-      return wrong();
+    if (local == kNoNode || !pickle_.is(placements, NodeKind::kTuple) || pickle_.size(placements) == 0) return wrong();
     TITAN_ASSIGN_OR_RETURN(part_.stored, file_.tensor(local));
     for (std::size_t i = 0; i < pickle_.size(placements); ++i) {
       const NodeId placement = pickle_.item(placements, i);
@@ -128,7 +124,7 @@ class PartReader {
     const NodeId shard = pickle_.item(shards, 0);
     const NodeId tensor = member_of(pickle_, shard, "tensor");
     const auto offsets = counts(pickle_, member_of(pickle_, member_of(pickle_, shard, "metadata"), "shard_offsets"));
-    if (tensor == dcp::kNoNode || !offsets) return wrong();
+    if (tensor == kNoNode || !offsets) return wrong();
     TITAN_ASSIGN_OR_RETURN(part_.stored, file_.tensor(tensor));
     part_.kind = RankPart::Kind::kPlaced;
     part_.offsets = *offsets;

@@ -29,7 +29,7 @@ struct RankPart {
 /// Reads the part at `node`. \error kCorrupt: it is not a tensor; kUnsupported: a DTensor that is sharded over another
 /// dimension of the device mesh than the last, a ShardedTensor with several shards on one rank, or another subclass of
 /// tensor
-ckpt::Result<RankPart> rank_part(const TorchFile& file, dcp::NodeId node);
+ckpt::Result<RankPart> rank_part(const TorchFile& file, NodeId node);
 
 /// The parts of one tensor, in the order of ranks: the number of the rank's file in PieceFiles, and the part in it.
 using RankParts = std::vector<std::pair<std::uint32_t, RankPart>>;

@@ -14,8 +14,6 @@ namespace titan::convert {
 using ckpt::corrupt;
 using ckpt::Result;
 using ckpt::Status;
-using dcp::NodeId;
-using dcp::NodeKind;
 
 namespace {
 
@@ -82,33 +80,33 @@ Status TorchFile::read(std::uint64_t offset, std::uint64_t length) {
     return ckpt::unsupported(path_ + " is " + kind + ", whatever its name says: expected a file of torch.save")
         .with_hint("fetch or copy the file again");
   };
-  Result<dcp::ZipArchive> zip = dcp::ZipArchive::open(*file_, path_, offset, length);
+  Result<ZipArchive> zip = ZipArchive::open(*file_, path_, offset, length);
   if (!zip.ok()) return wrong(zip.status());
-  zip_ = std::make_unique<dcp::ZipArchive>(*std::move(zip));
-  if (const dcp::ZipEntry* order = zip_->find("byteorder")) {
+  zip_ = std::make_unique<ZipArchive>(*std::move(zip));
+  if (const ZipEntry* order = zip_->find("byteorder")) {
     TITAN_ASSIGN_OR_RETURN(const std::string text, zip_->read(*order, 16));
     if (text != "little") return ckpt::unsupported(path_ + " holds big-endian tensors: not supported");
   }
-  const dcp::ZipEntry* tree = zip_->find("data.pkl");
+  const ZipEntry* tree = zip_->find("data.pkl");
   if (tree == nullptr) return wrong(corrupt(path_ + ": no data.pkl in the archive"));
   TITAN_ASSIGN_OR_RETURN(std::string bytes, zip_->read(*tree, kMaxPickle));
-  TITAN_ASSIGN_OR_RETURN(pickle_, dcp::Pickle::decode(path_, std::move(bytes), {.nodes = kMaxNodes, .inert = true}));
+  TITAN_ASSIGN_OR_RETURN(pickle_, Pickle::decode(path_, std::move(bytes), {.nodes = kMaxNodes, .inert = true}));
   return {};
 }
 
 Result<NodeId> TorchFile::at(NodeId node, const std::string& key) const {
   const NodeId found = pickle_.find(node, key);
-  if (found != dcp::kNoNode) return found;
+  if (found != kNoNode) return found;
   return corrupt(path_ + ": no '" + key + "' in " + pickle_.describe(node));
 }
 
 Result<StoredTensor> TorchFile::tensor(NodeId node) const {
-  TITAN_ASSIGN_OR_RETURN(const dcp::ItemTensor item, dcp::parse_tensor(pickle_, node));
+  TITAN_ASSIGN_OR_RETURN(const ItemTensor item, parse_tensor(pickle_, node));
   if (!item.contiguous()) return ckpt::unsupported(path_ + ": a tensor that is not contiguous: not supported");
   StoredTensor out{item.dtype, item.shape, 0, ckpt::element_count(item.shape)};
   if (out.elements == 0) return out;
-  const std::uint64_t unit = dcp::torch_dtype_size(item.dtype);
-  const dcp::ZipEntry* storage = zip_->find(item.storage);
+  const std::uint64_t unit = torch_dtype_size(item.dtype);
+  const ZipEntry* storage = zip_->find(item.storage);
   if (storage == nullptr) return corrupt(path_ + ": no entry " + item.storage + " in the archive");
   if (storage->bytes / unit < out.elements || item.first > storage->bytes / unit - out.elements)
     return corrupt(path_ + ": a tensor reaches beyond entry " + item.storage + ", which has " +

@@ -45,26 +45,26 @@ class TorchFile {
   ~TorchFile();
 
   const std::string& path() const { return path_; }
-  const dcp::Pickle& pickle() const { return pickle_; }
+  const Pickle& pickle() const { return pickle_; }
   /// The file name that was given to torch.save, without folder and extension; "archive" if it wrote to a stream.
   /// Renaming the file does not change it.
   const std::string& saved_as() const { return zip_->root(); }
   /// The value of `key` in the dict `node`. \error kCorrupt: missing, or `node` is not a dict
-  ckpt::Result<dcp::NodeId> at(dcp::NodeId node, const std::string& key) const;
+  ckpt::Result<NodeId> at(NodeId node, const std::string& key) const;
   /// The file offset and type of the tensor at `node`. \error kCorrupt: not a tensor, or it exceeds its storage;
   /// kUnsupported: its elements are not contiguous, or of a type that is not known
-  ckpt::Result<StoredTensor> tensor(dcp::NodeId node) const;
+  ckpt::Result<StoredTensor> tensor(NodeId node) const;
   /// The number at `node`, or the element of the tensor of one element at `node`. \error kIncompatible: a value of
   /// another kind; kCorrupt, kUnsupported (tensor())
-  ckpt::Result<double> number(dcp::NodeId node) const;
+  ckpt::Result<double> number(NodeId node) const;
 
  private:
   TorchFile();
   ckpt::Status read(std::uint64_t offset, std::uint64_t length);
   std::string path_;
   std::unique_ptr<ckpt::File> file_;
-  std::unique_ptr<dcp::ZipArchive> zip_;
-  dcp::Pickle pickle_;
+  std::unique_ptr<ZipArchive> zip_;
+  Pickle pickle_;
   mutable std::map<std::string, std::uint64_t> payloads_;  // file offsets of the storages used so far
 };
 

@@ -14,10 +14,6 @@
 
 namespace titan::convert {
 
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
-
 namespace {
 
 using recipe::UpdateSettings;
@@ -134,7 +130,7 @@ Result<GroupValues> read_group(const TorchFile& file, NodeId group) {
     TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(group, key));
     TITAN_ASSIGN_OR_RETURN(*value, file.number(node));
   }
-  if (const NodeId node = pickle.find(group, "initial_lr"); node != dcp::kNoNode) {
+  if (const NodeId node = pickle.find(group, "initial_lr"); node != kNoNode) {
     TITAN_ASSIGN_OR_RETURN(values.initial_lr, file.number(node));
   }
   TITAN_ASSIGN_OR_RETURN(const NodeId betas, file.at(group, "betas"));

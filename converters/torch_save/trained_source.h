@@ -29,11 +29,11 @@ struct GroupValues {
 };
 /// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt: a setting is missing;
 /// kIncompatible: a setting is not a number; as TorchFile::number
-Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
+Result<GroupValues> read_group(const TorchFile& file, NodeId group);
 /// Reads a list of groups: the settings of each of the `count` parameters in them. torch numbers parameters across all
 /// groups (`params`); if there are no numbers, each group has one parameter. \error as read_group; kIncompatible:
 /// groups differ, and nothing tells which parameter is in which group
-Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId groups, std::size_t count);
+Result<std::vector<GroupValues>> read_groups(const TorchFile& file, NodeId groups, std::size_t count);
 
 /// Tensors in pieces under Hugging Face's names: first the model's, then "optimizer.state.NAME.exp_avg" and so on.
 class TrainedSource : public ForeignCheckpoint {

@@ -16,9 +16,6 @@
 namespace titan::convert {
 
 using ckpt::corrupt;
-using dcp::NodeId;
-using dcp::NodeKind;
-using dcp::Pickle;
 using recipe::Part;
 
 namespace {
@@ -49,8 +46,8 @@ using Parameters = std::vector<ckpt::ParameterMeta>;
 // The optimizer's file of one rank.
 struct RankFile {
   TorchFile file;
-  std::uint32_t number = 0;                           // in PieceFiles
-  NodeId root = dcp::kNoNode, states = dcp::kNoNode;  // the optimizer's state_dict, and `state` in it
+  std::uint32_t number = 0;                 // in PieceFiles
+  NodeId root = kNoNode, states = kNoNode;  // the optimizer's state_dict, and `state` in it
   std::map<std::int64_t, NodeId> by_number{};
 };
 
@@ -96,10 +93,10 @@ class StateReader {
     const Pickle& pickle = rank.file.pickle();
     rank.root = pickle.root();
     for (const char* wrapped : {"optimizer", "optimizer_state_dict", "optim"})
-      if (const NodeId inner = pickle.find(pickle.root(), wrapped); pickle.find(rank.root, "state") == dcp::kNoNode)
-        rank.root = pickle.find(inner, "state") == dcp::kNoNode ? rank.root : inner;
+      if (const NodeId inner = pickle.find(pickle.root(), wrapped); pickle.find(rank.root, "state") == kNoNode)
+        rank.root = pickle.find(inner, "state") == kNoNode ? rank.root : inner;
     rank.states = pickle.find(rank.root, "state");
-    if (rank.states == dcp::kNoNode)
+    if (rank.states == kNoNode)
       return ckpt::unsupported(path + " is no optimizer's state_dict: a " + pickle.describe(rank.root) +
                                " without 'state'")
           .with_hint(kModelAlone);
@@ -144,8 +141,7 @@ class StateReader {
       if (const NodeId key = pickle.item(group, i);
           pickle.is(key, NodeKind::kText) && !dcp::is_group_field(pickle.text(key)))
         return dcp::unknown_field(first().path(), std::string(pickle.text(key))).with_hint(kModelAlone);
-    return pickle.find(group, "amsgrad") == dcp::kNoNode ? dcp::no_adamw(first().path()).with_hint(kModelAlone)
-                                                         : Status{};
+    return pickle.find(group, "amsgrad") == kNoNode ? dcp::no_adamw(first().path()).with_hint(kModelAlone) : Status{};
   }
 
   Status take_group(NodeId node) {
@@ -222,8 +218,8 @@ class StateReader {
     for (const RankFile& rank : ranks_) {
       const Pickle& pickle = rank.file.pickle();
       TITAN_ASSIGN_OR_RETURN(const NodeId state, state_of(rank, key));
-      const NodeId node = pickle.is(state, NodeKind::kDict) ? pickle.find(state, slot) : dcp::kNoNode;
-      if (node == dcp::kNoNode)
+      const NodeId node = pickle.is(state, NodeKind::kDict) ? pickle.find(state, slot) : kNoNode;
+      if (node == kNoNode)
         return ckpt::unsupported(rank.file.path() + ": the state of a parameter has no " + slot +
                                  ": only AdamW's is read")
             .with_hint(kModelAlone);

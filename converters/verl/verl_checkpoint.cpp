@@ -124,14 +124,14 @@ class Checkpoint final : public TrainedSource {
  private:
   Status take_rank(const std::string& path) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
-    const dcp::Pickle& pickle = file.pickle();
+    const Pickle& pickle = file.pickle();
     const std::uint32_t number = files_.add_archive(path);
-    if (!pickle.is(pickle.root(), dcp::NodeKind::kDict)) return corrupt(path + " is no dict of tensors");
+    if (!pickle.is(pickle.root(), NodeKind::kDict)) return corrupt(path + " is no dict of tensors");
     const bool first = parts_.empty();
     std::size_t seen = 0;
     for (std::size_t i = 0; i + 1 < pickle.size(pickle.root()); i += 2) {
-      const dcp::NodeId key = pickle.item(pickle.root(), i);
-      if (!pickle.is(key, dcp::NodeKind::kText)) return corrupt(path + ": a name is " + pickle.describe(key));
+      const NodeId key = pickle.item(pickle.root(), i);
+      if (!pickle.is(key, NodeKind::kText)) return corrupt(path + ": a name is " + pickle.describe(key));
       const std::string name(pickle.text(key));
       if (first && parts_.size() == kMostTensors)
         return ckpt::unsupported(path + " has more than " + std::to_string(kMostTensors) + " tensors");

@@ -44,11 +44,11 @@ Status safetensors(const std::string& bytes) {
 }
 Status zip(const std::string& bytes) {
   titan::fuzz::BytesFile file(std::as_bytes(std::span(bytes)));
-  return titan::convert::dcp::ZipArchive::open(file, "bomb", 0, bytes.size()).status();
+  return titan::convert::ZipArchive::open(file, "bomb", 0, bytes.size()).status();
 }
 Status item(const std::string& bytes) {
-  const auto pickle = titan::convert::dcp::Pickle::decode("bomb", bytes);
-  return pickle.ok() ? titan::convert::dcp::parse_item(*pickle).status() : pickle.status();
+  const auto pickle = titan::convert::Pickle::decode("bomb", bytes);
+  return pickle.ok() ? titan::convert::parse_item(*pickle).status() : pickle.status();
 }
 Status metadata(const std::string& bytes) { return titan::convert::dcp::decode_metadata("bomb", bytes).status(); }
 Status index(const std::string& bytes) { return titan::convert::decode_hf_index("bomb", bytes).status(); }

@@ -27,7 +27,7 @@ inline void mend_archive(std::uint8_t* data, std::size_t end, std::size_t size) 
     if (header + 30 > size) return;
     const std::uint64_t payload = header + 30 + little(data + header + 26, 2) + little(data + header + 28, 2);
     if (payload > size || bytes > size - payload) return;
-    const std::uint32_t crc = convert::dcp::crc32(0, std::as_bytes(std::span(data + payload, bytes)));
+    const std::uint32_t crc = convert::crc32(0, std::as_bytes(std::span(data + payload, bytes)));
     for (int i = 0; i < 4; ++i) data[row + 16 + i] = static_cast<std::uint8_t>(crc >> (8 * i));
     row += 46 + little(data + row + 28, 2) + little(data + row + 30, 2) + little(data + row + 32, 2);
   }

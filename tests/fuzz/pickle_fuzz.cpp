@@ -8,7 +8,7 @@
 #include "converters/pickle/pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace titan::convert::dcp;
+  using namespace titan::convert;
   PickleLimits limits;
   limits.nodes = 100'000;
   const auto pickle = Pickle::decode("input", std::string(reinterpret_cast<const char*>(data), size), limits);
@@ -18,12 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (pickle->describe(pickle->root()).empty()) std::abort();
   if (const auto item = parse_item(*pickle); item.ok()) {
-    if (const auto* value = std::get_if<Value>(&*item)) {
+    if (const auto* value = std::get_if<ItemValue>(&*item)) {
       if (value->to_string().empty()) std::abort();
     } else {
       static_cast<void>(std::get<ItemTensor>(*item).contiguous());
     }
   }
-  static_cast<void>(parse_metadata(*pickle).ok());
+  static_cast<void>(dcp::parse_metadata(*pickle).ok());
   return 0;
 }

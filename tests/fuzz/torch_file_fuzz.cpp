@@ -14,12 +14,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::BytesFolder fs({{"/x.pt", std::as_bytes(std::span(data, size))}});
   const auto file = TorchFile::open(fs, "/x.pt");
   if (!file.ok()) return 0;
-  const auto nodes = static_cast<dcp::NodeId>(std::min<std::size_t>(file->pickle().nodes(), 10'000));
-  for (dcp::NodeId node = 0; node < nodes; ++node) {
+  const auto nodes = static_cast<NodeId>(std::min<std::size_t>(file->pickle().nodes(), 10'000));
+  for (NodeId node = 0; node < nodes; ++node) {
     static_cast<void>(file->number(node).ok());
     const auto tensor = file->tensor(node);
     if (!tensor.ok() || tensor->elements == 0) continue;
-    const std::uint64_t unit = dcp::torch_dtype_size(tensor->dtype);
+    const std::uint64_t unit = torch_dtype_size(tensor->dtype);
     if (tensor->offset > size || tensor->elements > (size - tensor->offset) / unit) std::abort();
   }
   // The same file as the optimizer's state of a model with an embedding of 2 x 3, a norm and a tied head.

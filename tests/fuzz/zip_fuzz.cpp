@@ -16,7 +16,7 @@ void require(bool condition) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace titan::convert::dcp;
+  using namespace titan::convert;
   titan::fuzz::BytesFile file(std::as_bytes(std::span(data, size)));
   const auto zip = ZipArchive::open(file, "input", 0, size);
   if (!zip.ok()) return 0;

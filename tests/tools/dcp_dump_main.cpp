@@ -25,8 +25,7 @@ int main(int argc, char** argv) {
   std::ofstream index(out + "/index.txt");
   std::size_t number = 0;
   for (const auto& tensor : (*reader)->metadata().tensors) {
-    const std::uint64_t elements = ckpt::element_count(tensor.shape),
-                        unit = convert::dcp::torch_dtype_size(tensor.dtype);
+    const std::uint64_t elements = ckpt::element_count(tensor.shape), unit = convert::torch_dtype_size(tensor.dtype);
     std::ofstream file(out + "/" + std::to_string(number) + ".bin", std::ios::binary);
     std::vector<std::byte> buffer;
     for (std::uint64_t first = 0; first < elements; first += step) {

@@ -175,7 +175,7 @@ std::string build_metadata(const BuiltMetadata& metadata) {
 }
 
 ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::vector<ShardedTensor>& tensors,
-                           const std::vector<std::pair<std::string, Value>>& values) {
+                           const std::vector<std::pair<std::string, ItemValue>>& values) {
   BuiltMetadata metadata;
   std::map<std::string, std::unique_ptr<AppendFile>> files;
   const auto file = [&](std::size_t number) -> Result<AppendFile*> {

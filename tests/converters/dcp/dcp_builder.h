@@ -56,6 +56,6 @@ struct ShardedTensor {
   bool half = false;           ///< bfloat16: the upper halves
 };
 ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::vector<ShardedTensor>& tensors,
-                           const std::vector<std::pair<std::string, Value>>& values);
+                           const std::vector<std::pair<std::string, ItemValue>>& values);
 
 }  // namespace titan::convert::dcp::testing

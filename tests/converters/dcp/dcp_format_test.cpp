@@ -36,7 +36,7 @@ TEST(DcpReader, AssemblesAnyRangeOfAnySharding) {
       }
       tensors.push_back(std::move(tensor));
     }
-    ASSERT_TRUE(testing::write_sharded(fs, "/d", tensors, {{"v", Value::of(0.25)}}).ok());
+    ASSERT_TRUE(testing::write_sharded(fs, "/d", tensors, {{"v", ItemValue::of(0.25)}}).ok());
     const auto reader = DcpReader::open(fs, "/d");
     ASSERT_TRUE(reader.ok()) << reader.status().to_string() << " seed " << seed << " round " << round;
     for (std::size_t t = 0; t < tensors.size(); ++t) {

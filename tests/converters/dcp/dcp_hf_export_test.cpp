@@ -118,14 +118,14 @@ TEST_F(DcpOfHuggingFaceWritten, HasTheOptimizersGroupsInBothFormsAndALambdaLr) {
     const std::string prefix = std::string("optimizer.param_groups.") + group + ".";
     EXPECT_EQ(reader().value(prefix + "lr")->real, next);
     EXPECT_EQ(reader().value(prefix + "initial_lr")->real, 0.001);
-    EXPECT_EQ(reader().value(prefix + "fused")->kind, Value::Kind::kNone);
+    EXPECT_EQ(reader().value(prefix + "fused")->kind, ItemValue::Kind::kNone);
   }
-  const Result<Value> parameters = reader().value("optimizer.param_groups.0.params");
+  const Result<ItemValue> parameters = reader().value("optimizer.param_groups.0.params");
   ASSERT_TRUE(parameters.ok());
   EXPECT_EQ(parameters->parts.size(), source_->manifest().parameters.size());
-  EXPECT_THAT(parameters->parts, Contains(Value::of(std::string("model.embed_tokens.weight"))));
+  EXPECT_THAT(parameters->parts, Contains(ItemValue::of(std::string("model.embed_tokens.weight"))));
   EXPECT_EQ(reader().value("lr_scheduler.last_epoch")->integer, 10);
-  EXPECT_EQ(reader().value("lr_scheduler.lr_lambdas")->parts, std::vector<Value>{Value::none()});
+  EXPECT_EQ(reader().value("lr_scheduler.lr_lambdas")->parts, std::vector<ItemValue>{ItemValue::none()});
   EXPECT_EQ(reader().value("train_state.tokens")->integer, static_cast<std::int64_t>(source_->train_state()->tokens));
   EXPECT_THAT(notes_, Contains(HasSubstr("\"model\": ..., \"optimizer\": ...")));
 }

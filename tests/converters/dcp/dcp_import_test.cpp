@@ -89,7 +89,7 @@ TEST(DcpImport, ARunWithTheNewerNamesGoesOnWithItsOptimizer) {
   // Rates stand in the groups alone.
   const Mini other{
       .newer_names = true,
-      .changes = {{{"optimizer", "param_groups.layers.0.attention.qkv_linear.wqkv.weight.lr"}, Value::of(0.5)}}};
+      .changes = {{{"optimizer", "param_groups.layers.0.attention.qkv_linear.wqkv.weight.lr"}, ItemValue::of(0.5)}}};
   EXPECT_THAT(plan_mini(other, {.config = mini_config()}).status().message, HasSubstr("wqkv.weight.lr is 0.5"));
 }
 
@@ -137,7 +137,7 @@ TEST(DcpLook, ShowsTheOptimizerStateThatThereIs) {
 }
 
 TEST(DcpLook, NamesWhatItCannotShow) {
-  const Mini mini{.changes = {{{"foo", "bar"}, Value::of(std::int64_t{3})}},
+  const Mini mini{.changes = {{{"foo", "bar"}, ItemValue::of(std::int64_t{3})}},
                   .extra = {{"q8", "int8"}, {"optimizer.state.norm.weight.max_exp_avg_sq", "float32", {8}}}};
   const Result<ImportPlan> looked = plan_mini(mini, {.look = true});
   ASSERT_TRUE(looked.ok()) << looked.status().to_string();
@@ -154,7 +154,7 @@ TEST(DcpImport, NamesEveryElementTypeThatItCannotHoldAtOnce) {
 }
 
 TEST(DcpImport, SaysWhichValuesItDrops) {
-  const Result<ImportPlan> result = plan_mini({.changes = {{{"foo", "bar"}, Value::of(std::int64_t{3})}}}, {});
+  const Result<ImportPlan> result = plan_mini({.changes = {{{"foo", "bar"}, ItemValue::of(std::int64_t{3})}}}, {});
   ASSERT_TRUE(result.ok()) << result.status().to_string();
   EXPECT_THAT(result->notes, ::testing::Contains("dropped: 'foo.bar' (it is no tensor)"));
   const Result<ImportPlan> plain = plan_mini({}, {});

@@ -44,15 +44,15 @@ Settings config(const Settings& changes = {}) {
   return ckpt::with_rows(std::move(rows), changes);
 }
 
-using Fields = std::map<std::string, Value>;
+using Fields = std::map<std::string, ItemValue>;
 Fields group() {
-  return {{"lr", Value::of(0.002)},
-          {"betas", Value::tuple({Value::of(0.9), Value::of(0.95)})},
-          {"eps", Value::of(1e-8)},
-          {"weight_decay", Value::of(0.1)},
-          {"amsgrad", Value::boolean(false)},
-          {"fused", Value::none()},
-          {"params", Value::list({Value::of(std::string("model.norm.weight"))})}};
+  return {{"lr", ItemValue::of(0.002)},
+          {"betas", ItemValue::tuple({ItemValue::of(0.9), ItemValue::of(0.95)})},
+          {"eps", ItemValue::of(1e-8)},
+          {"weight_decay", ItemValue::of(0.1)},
+          {"amsgrad", ItemValue::boolean(false)},
+          {"fused", ItemValue::none()},
+          {"params", ItemValue::list({ItemValue::of(std::string("model.norm.weight"))})}};
 }
 
 struct Written {
@@ -60,8 +60,8 @@ struct Written {
   std::string optimizer_path;  ///< "": that of the model
   std::string optimizer = "optimizer.";
   std::map<std::string, Fields> groups = {{"0", group()}};
-  std::map<std::string, Value> values;  ///< others
-  float odd_step = 5;                   ///< of the head
+  std::map<std::string, ItemValue> values;  ///< others
+  float odd_step = 5;                       ///< of the head
 };
 
 Status write(ckpt::testing::MemFs& fs, const Written& how) {
@@ -76,7 +76,7 @@ Status write(ckpt::testing::MemFs& fs, const Written& how) {
     const float step = parameter.name == "output.weight" ? how.odd_step : 5;
     state.push_back({how.optimizer + "state." + name + ".step", {}, {}, step});
   }
-  std::vector<std::pair<std::string, Value>> values(how.values.begin(), how.values.end());
+  std::vector<std::pair<std::string, ItemValue>> values(how.values.begin(), how.values.end());
   for (const auto& [group, fields] : how.groups)
     for (const auto& [field, value] : fields)
       values.emplace_back(how.optimizer + "param_groups." + group + "." + field, value);
@@ -101,7 +101,7 @@ Result<ImportPlan> plan(const Written& how, const Settings& given = config(), st
   return source->plan({.config = given});
 }
 
-Written with(const std::string& field, const Value& value) {
+Written with(const std::string& field, const ItemValue& value) {
   Written how;
   how.groups["0"][field] = value;
   return how;
@@ -122,12 +122,12 @@ TEST(DcpPlainResume, GoesOnFromGroupsOfBothForms) {
     EXPECT_THAT(found->notes, Contains(HasSubstr("--allow training.dataset")));
   }
   EXPECT_THAT(plan({.groups = {}})->notes, Contains(HasSubstr("the optimizer's settings are the configuration's")));
-  EXPECT_EQ(plan({.values = {{"train_state.tokens", Value::of(std::int64_t{77})}}})->train->tokens, 77u);
+  EXPECT_EQ(plan({.values = {{"train_state.tokens", ItemValue::of(std::int64_t{77})}}})->train->tokens, 77u);
 }
 
 TEST(DcpPlainResume, WhatNoFileSaysIsNoted) {
   EXPECT_THAT(plan({})->notes, Contains(kTakenForAdamW));
-  EXPECT_THAT(plan(with("decoupled_weight_decay", Value::boolean(true)))->notes, Not(Contains(kTakenForAdamW)));
+  EXPECT_THAT(plan(with("decoupled_weight_decay", ItemValue::boolean(true)))->notes, Not(Contains(kTakenForAdamW)));
   EXPECT_THAT(plan({})->notes,
               Contains(HasSubstr("compared with nothing, for no file says it: training.max_norm = 1")));
   const Result<ImportPlan> averaged = plan({}, config({{"training.ema", "0.9"}}));
@@ -142,8 +142,8 @@ TEST(DcpPlainResume, TakesTheRateOfTheStepOrOfTheNext) {
   const Settings falling = config({{"lr_scheduler.min_lr_factor", "0.0"}});
   const std::vector<ckpt::LrPhase> curve = plan({.groups = {}}, falling)->lr->phases;
   for (const std::uint64_t n : {5u, 6u})
-    EXPECT_TRUE(plan(with("lr", Value::of(ckpt::lr_at(curve, n))), falling).ok()) << n;
-  const Status refused = plan(with("lr", Value::of(ckpt::lr_at(curve, 7))), falling).status();
+    EXPECT_TRUE(plan(with("lr", ItemValue::of(ckpt::lr_at(curve, n))), falling).ok()) << n;
+  const Status refused = plan(with("lr", ItemValue::of(ckpt::lr_at(curve, 7))), falling).status();
   EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
   EXPECT_THAT(refused.message, HasSubstr("optimizer.param_groups.0.lr is "));
   EXPECT_THAT(refused.message, HasSubstr("lr(6) of the configuration's curve is "));
@@ -155,12 +155,12 @@ TEST(DcpPlainResume, RefusesWhatTheConfigurationContradicts) {
     EXPECT_EQ(status.code, ckpt::Code::kIncompatible) << status.to_string();
     return status.to_string();
   };
-  EXPECT_THAT(refused(with("weight_decay", Value::of(0.0))), HasSubstr("weight_decay is 0, but"));
-  EXPECT_THAT(refused(with("betas", Value::tuple({Value::of(0.9), Value::of(0.999)}))), HasSubstr("beta2"));
-  EXPECT_THAT(refused(with("initial_lr", Value::of(0.1))), HasSubstr("initial_lr is 0.1"));
-  EXPECT_THAT(refused(with("decoupled_weight_decay", Value::boolean(false))), HasSubstr("expected True"));
-  EXPECT_THAT(refused(with("rho", Value::of(0.1))), HasSubstr("is not a setting of AdamW"));
-  Written radam = with("decoupled_weight_decay", Value::boolean(true));
+  EXPECT_THAT(refused(with("weight_decay", ItemValue::of(0.0))), HasSubstr("weight_decay is 0, but"));
+  EXPECT_THAT(refused(with("betas", ItemValue::tuple({ItemValue::of(0.9), ItemValue::of(0.999)}))), HasSubstr("beta2"));
+  EXPECT_THAT(refused(with("initial_lr", ItemValue::of(0.1))), HasSubstr("initial_lr is 0.1"));
+  EXPECT_THAT(refused(with("decoupled_weight_decay", ItemValue::boolean(false))), HasSubstr("expected True"));
+  EXPECT_THAT(refused(with("rho", ItemValue::of(0.1))), HasSubstr("is not a setting of AdamW"));
+  Written radam = with("decoupled_weight_decay", ItemValue::boolean(true));
   radam.groups["0"].erase("amsgrad");
   EXPECT_THAT(refused(radam), HasSubstr("the optimizer's groups have no amsgrad"));
   EXPECT_THAT(refused({.odd_step = 4}), HasSubstr("state.output.weight.step is 4"));
@@ -174,11 +174,11 @@ TEST(DcpPlainResume, RefusesWhatTheConfigurationContradicts) {
 TEST(DcpPlainResume, GroupsMayDifferAsTheRulesOfTheConfigurationSay) {
   const auto of = [](double decay, double lr, const std::vector<std::string>& names) {
     Fields fields = group();
-    fields["weight_decay"] = Value::of(decay);
-    fields["lr"] = Value::of(lr);
-    std::vector<Value> params;
-    for (const std::string& name : names) params.push_back(Value::of(name));
-    fields["params"] = Value::list(params);
+    fields["weight_decay"] = ItemValue::of(decay);
+    fields["lr"] = ItemValue::of(lr);
+    std::vector<ItemValue> params;
+    for (const std::string& name : names) params.push_back(ItemValue::of(name));
+    fields["params"] = ItemValue::list(params);
     return fields;
   };
   std::vector<std::string> norms, others;
@@ -207,7 +207,7 @@ TEST(DcpPlainResume, GroupsMayDifferAsTheRulesOfTheConfigurationSay) {
 // The groups of another optimizer, of a discriminator say, are not this model's.
 TEST(DcpPlainResume, LooksAtTheGroupsOfItsOwnOptimizer) {
   Written how;
-  how.values = {{"other.param_groups.0.lr", Value::of(7.0)}, {"other.param_groups.0.momentum", Value::of(0.5)}};
+  how.values = {{"other.param_groups.0.lr", ItemValue::of(7.0)}, {"other.param_groups.0.momentum", ItemValue::of(0.5)}};
   EXPECT_TRUE(plan(how).ok()) << plan(how).status().to_string();
 }
 

@@ -67,18 +67,19 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"WrongHeads", {}, {{"model.n_heads", "3"}}, "do not make whole heads"},
         Refused{"WrongDim", {}, {{"model.dim", "16"}}, "model.dim is 16 in the configuration and 8 in the tensors"},
         Refused{"EpochBehind",
-                {.changes = {{Path{"lr_scheduler", "last_epoch"}, Value::of(std::int64_t{9})}}},
+                {.changes = {{Path{"lr_scheduler", "last_epoch"}, ItemValue::of(std::int64_t{9})}}},
                 {},
                 "lr_scheduler.last_epoch is 9, but train_state.step is 10"},
         Refused{"OneStepOdd", {.odd_step = 9}, {}, "optimizer.state.norm.weight.step is 9, but train_state.step is 10"},
         Refused{"OneGroupOdd",
-                {.changes = {{Path{"optimizer", "param_groups.norm.weight.lr"}, Value::of(0.5)}}},
+                {.changes = {{Path{"optimizer", "param_groups.norm.weight.lr"}, ItemValue::of(0.5)}}},
                 {},
                 "param_groups.norm.weight.lr is 0.5"},
-        Refused{"LrOffByALittle",
-                {.changes = {{Path{"lr_scheduler", "_last_lr"}, Value::list({Value::of(kNextLr * (1 + 1e-11))})}}},
-                {},
-                "lr_scheduler._last_lr"},
+        Refused{
+            "LrOffByALittle",
+            {.changes = {{Path{"lr_scheduler", "_last_lr"}, ItemValue::list({ItemValue::of(kNextLr * (1 + 1e-11))})}}},
+            {},
+            "lr_scheduler._last_lr"},
         Refused{"NoWorld",
                 {.changes = {{Path{"dataloader", "world_size"}, std::nullopt}}},
                 {},
@@ -92,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {},
                 "has no train_state.ntokens_seen"},
         Refused{"WorldOfNone",
-                {.changes = {{Path{"dataloader", "world_size"}, Value::of(std::int64_t{0})}}},
+                {.changes = {{Path{"dataloader", "world_size"}, ItemValue::of(std::int64_t{0})}}},
                 {},
                 "dataloader.world_size is 0, expected the number of data ranks"},
         Refused{"NoBaseRates",
@@ -100,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {},
                 "has no lr_scheduler.base_lrs"},
         Refused{"EmptyBaseRates",
-                {.changes = {{Path{"lr_scheduler", "base_lrs"}, Value::list({})}}},
+                {.changes = {{Path{"lr_scheduler", "base_lrs"}, ItemValue::list({})}}},
                 {},
                 "lr_scheduler.base_lrs is empty"},
         Refused{"NoLastRates",
@@ -108,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {},
                 "has no lr_scheduler._last_lr"},
         Refused{"EmptyLastRates",
-                {.changes = {{Path{"lr_scheduler", "_last_lr"}, Value::list({})}}},
+                {.changes = {{Path{"lr_scheduler", "_last_lr"}, ItemValue::list({})}}},
                 {},
                 "lr_scheduler._last_lr is empty"},
         Refused{"NoInitialRate",
@@ -116,20 +117,20 @@ INSTANTIATE_TEST_SUITE_P(
                 {},
                 "has no optimizer.param_groups.norm.weight.initial_lr"},
         Refused{"Amsgrad",
-                {.changes = {{Path{"optimizer", "param_groups.norm.weight.amsgrad"}, Value::boolean(true)}}},
+                {.changes = {{Path{"optimizer", "param_groups.norm.weight.amsgrad"}, ItemValue::boolean(true)}}},
                 {},
                 "amsgrad is True, expected False"},
         Refused{"CoupledDecay",
                 {.changes = {{Path{"optimizer", "param_groups.norm.weight.decoupled_weight_decay"},
-                              Value::boolean(false)}}},
+                              ItemValue::boolean(false)}}},
                 {},
                 "norm.weight.decoupled_weight_decay is False, expected True"},
         Refused{"Maximize",
-                {.changes = {{Path{"optimizer", "param_groups.norm.weight.maximize"}, Value::boolean(true)}}},
+                {.changes = {{Path{"optimizer", "param_groups.norm.weight.maximize"}, ItemValue::boolean(true)}}},
                 {},
                 "maximize is True, expected False"},
         Refused{"UnknownField",
-                {.changes = {{Path{"optimizer", "param_groups.norm.weight.rho"}, Value::of(0.05)}}},
+                {.changes = {{Path{"optimizer", "param_groups.norm.weight.rho"}, ItemValue::of(0.05)}}},
                 {},
                 "param_groups.norm.weight.rho is not a setting of AdamW"}),
     [](const auto& info) { return std::string(info.param.name); });
@@ -137,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
 // What an export divides the tokens by again.
 TEST(DcpResumeRanks, AnImportKeepsTheNumberOfDataRanks) {
   const Result<ImportPlan> result =
-      plan_mini({.changes = {{Path{"dataloader", "world_size"}, Value::of(std::int64_t{4})}}}, {{}, mini_config()});
+      plan_mini({.changes = {{Path{"dataloader", "world_size"}, ItemValue::of(std::int64_t{4})}}}, {{}, mini_config()});
   ASSERT_TRUE(result.ok()) << result.status().to_string();
   EXPECT_EQ(result->data_ranks, 4u);
 }
@@ -145,7 +146,8 @@ TEST(DcpResumeRanks, AnImportKeepsTheNumberOfDataRanks) {
 TEST(DcpResumeGroups, HowAnUpdateIsComputedDoesNotMatter) {
   Mini mini;
   for (const char* field : {"foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"})
-    mini.changes.push_back({Path{"optimizer", std::string("param_groups.norm.weight.") + field}, Value::boolean(true)});
+    mini.changes.push_back(
+        {Path{"optimizer", std::string("param_groups.norm.weight.") + field}, ItemValue::boolean(true)});
   const Result<ImportPlan> result = plan_mini(mini, {{}, mini_config()});
   EXPECT_TRUE(result.ok()) << result.status().to_string();
 }
@@ -164,10 +166,10 @@ TEST(DcpResumeEnd, ACurveWithoutADecayEndsAtItsPeak) {
   EXPECT_DOUBLE_EQ(next_lr(settings, 20), 0.0001) << "a decay ends at its floor";
 
   Mini mini;
-  mini.changes.push_back({Path{"lr_scheduler", "_last_lr"}, Value::list({Value::of(0.001)})});
+  mini.changes.push_back({Path{"lr_scheduler", "_last_lr"}, ItemValue::list({ItemValue::of(0.001)})});
   const Result<ImportPlan> tensors = plan_mini({}, {});
   for (const ckpt::ParameterMeta& parameter : tensors->parameters)
-    mini.changes.push_back({Path{"optimizer", "param_groups." + parameter.name + ".lr"}, Value::of(0.001)});
+    mini.changes.push_back({Path{"optimizer", "param_groups." + parameter.name + ".lr"}, ItemValue::of(0.001)});
   const Result<ImportPlan> result =
       plan_mini(mini, {{}, mini_config({{"training.steps", "10"}, {"lr_scheduler.warmup_steps", "10"}})});
   EXPECT_TRUE(result.ok()) << result.status().to_string();

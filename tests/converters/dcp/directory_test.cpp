@@ -27,7 +27,7 @@ class MalformedDirectory : public ::testing::Test {
   void SetUp() override {
     ASSERT_TRUE(fs.make_dir("/d").ok());
     ASSERT_TRUE(
-        testing::write_sharded(fs, "/d", {{"a", {4, 6}, {{2}, {}}}, {"s", {}, {}}}, {{"v", Value::of(0.25)}}).ok());
+        testing::write_sharded(fs, "/d", {{"a", {4, 6}, {{2}, {}}}, {"s", {}, {}}}, {{"v", ItemValue::of(0.25)}}).ok());
     const auto reader = DcpReader::open(fs, "/d");
     ASSERT_TRUE(reader.ok()) << reader.status().to_string();
     const Metadata& read = (*reader)->metadata();

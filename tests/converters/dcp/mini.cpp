@@ -37,7 +37,7 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
     items.push_back({std::move(path), dtype, shape, *range});
   };
   std::set<std::vector<std::string>> there;
-  const auto value = [&](std::vector<std::string> path, Value what) {
+  const auto value = [&](std::vector<std::string> path, ItemValue what) {
     there.insert(path);
     for (const auto& [changed, other] : mini.changes) {
       if (changed != path) continue;
@@ -71,22 +71,23 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
     tensor({"optimizer", "state." + name + ".exp_avg"}, shape, number + 100);
     tensor({"optimizer", "state." + name + ".exp_avg_sq"}, shape, number + 200);
     tensor({"optimizer", "state." + name + ".step"}, {}, name == "norm.weight" ? mini.odd_step : 10);
-    value({"optimizer", "param_groups." + name + ".lr"}, Value::of(kNextLr));
-    value({"optimizer", "param_groups." + name + ".initial_lr"}, Value::of(0.001));
-    value({"optimizer", "param_groups." + name + ".betas"}, Value::tuple({Value::of(0.9), Value::of(0.95)}));
-    value({"optimizer", "param_groups." + name + ".eps"}, Value::of(1e-8));
-    value({"optimizer", "param_groups." + name + ".weight_decay"}, Value::of(0.1));
-    value({"optimizer", "param_groups." + name + ".amsgrad"}, Value::boolean(false));
+    value({"optimizer", "param_groups." + name + ".lr"}, ItemValue::of(kNextLr));
+    value({"optimizer", "param_groups." + name + ".initial_lr"}, ItemValue::of(0.001));
+    value({"optimizer", "param_groups." + name + ".betas"},
+          ItemValue::tuple({ItemValue::of(0.9), ItemValue::of(0.95)}));
+    value({"optimizer", "param_groups." + name + ".eps"}, ItemValue::of(1e-8));
+    value({"optimizer", "param_groups." + name + ".weight_decay"}, ItemValue::of(0.1));
+    value({"optimizer", "param_groups." + name + ".amsgrad"}, ItemValue::boolean(false));
   }
   if (mini.optimizer) {
-    value({"lr_scheduler", "last_epoch"}, Value::of(std::int64_t{10}));
+    value({"lr_scheduler", "last_epoch"}, ItemValue::of(std::int64_t{10}));
     if (!mini.newer_names) {
-      value({"lr_scheduler", "base_lrs"}, Value::list({Value::of(0.001)}));
-      value({"lr_scheduler", "_last_lr"}, Value::list({Value::of(kNextLr)}));
+      value({"lr_scheduler", "base_lrs"}, ItemValue::list({ItemValue::of(0.001)}));
+      value({"lr_scheduler", "_last_lr"}, ItemValue::list({ItemValue::of(kNextLr)}));
     }
-    value({"train_state", "step"}, Value::of(std::int64_t{10}));
-    value({"train_state", "ntokens_seen"}, Value::of(std::int64_t{320}));
-    value({"dataloader", "world_size"}, Value::of(std::int64_t{2}));
+    value({"train_state", "step"}, ItemValue::of(std::int64_t{10}));
+    value({"train_state", "ntokens_seen"}, ItemValue::of(std::int64_t{320}));
+    value({"dataloader", "world_size"}, ItemValue::of(std::int64_t{2}));
   }
   for (const auto& [path, other] : mini.changes)
     if (other && !there.contains(path)) value(path, *other);

@@ -20,7 +20,7 @@ struct ExtraTensor {
 struct Mini {
   bool newer_names = false;  ///< torchtitan 0.3.0's, with its moments of queries, keys and values in one
   bool optimizer = true;
-  std::vector<std::pair<std::vector<std::string>, std::optional<Value>>>
+  std::vector<std::pair<std::vector<std::string>, std::optional<ItemValue>>>
       changes;          ///< a changed, missing or additional value
   float odd_step = 10;  ///< of norm.weight
   std::vector<ExtraTensor> extra;

@@ -18,7 +18,6 @@ namespace {
 using ckpt::Code;
 using ckpt::testing::MemFs;
 using ckpt::testing::put_text;
-using dcp::PickleWriter;
 using ::testing::HasSubstr;
 using Floats = std::vector<float>;
 

@@ -22,11 +22,11 @@ class MegatronArguments : public testing::MegatronFolder {};
 TEST_F(MegatronArguments, EachArgumentOfTheTableIsRefusedByName) {
   for (const ArgumentRule& rule : argument_rules()) {
     const bool set = rule.value == std::string(kSet), unset = rule.value == std::string(kUnset);
-    const dcp::Value text = dcp::Value::of(std::string("other"));
-    const std::vector<dcp::Value> wrong = set     ? std::vector{dcp::Value::boolean(false)}
-                                          : unset ? std::vector{dcp::Value::of(1.5), text}
-                                                  : std::vector{whole(7), text};
-    for (const dcp::Value& value : wrong) {
+    const ItemValue text = ItemValue::of(std::string("other"));
+    const std::vector<ItemValue> wrong = set     ? std::vector{ItemValue::boolean(false)}
+                                         : unset ? std::vector{ItemValue::of(1.5), text}
+                                                 : std::vector{whole(7), text};
+    for (const ItemValue& value : wrong) {
       fs_ = MemFs();
       Step step;
       step.args[rule.name] = value;
@@ -45,21 +45,21 @@ TEST_F(MegatronArguments, EachArgumentOfTheTableIsRefusedByName) {
 TEST_F(MegatronArguments, ArgumentsAsOurModelHasThemAreTaken) {
   Step step;
   for (const ArgumentRule& rule : argument_rules())
-    step.args[rule.name] = rule.value == std::string(kSet)     ? dcp::Value::boolean(true)
-                           : rule.value == std::string(kUnset) ? dcp::Value::boolean(false)
-                                                               : dcp::Value::of(std::string(rule.value));
-  step.args["rotary_percent"] = dcp::Value::of(1.0);
+    step.args[rule.name] = rule.value == std::string(kSet)     ? ItemValue::boolean(true)
+                           : rule.value == std::string(kUnset) ? ItemValue::boolean(false)
+                                                               : ItemValue::of(std::string(rule.value));
+  step.args["rotary_percent"] = ItemValue::of(1.0);
   put(step);
   const auto plan = planned({.config = run_config()});
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
 }
 
 TEST_F(MegatronArguments, ArgumentsOfAnotherKindDisagree) {
-  const std::vector<std::pair<std::string, dcp::Value>> cases{
-      {"num_attention_heads", whole(0)},           {"hidden_size", dcp::Value::of(std::string("6"))},
-      {"num_layers", dcp::Value::none()},          {"norm_epsilon", dcp::Value::of(std::string("1e-5"))},
-      {"rotary_base", dcp::Value::boolean(true)},  {"group_query_attention", whole(1)},
-      {"rotary_interleaved", dcp::Value::of(1.0)}, {"lr_warmup_init", dcp::Value::list({})}};
+  const std::vector<std::pair<std::string, ItemValue>> cases{
+      {"num_attention_heads", whole(0)},          {"hidden_size", ItemValue::of(std::string("6"))},
+      {"num_layers", ItemValue::none()},          {"norm_epsilon", ItemValue::of(std::string("1e-5"))},
+      {"rotary_base", ItemValue::boolean(true)},  {"group_query_attention", whole(1)},
+      {"rotary_interleaved", ItemValue::of(1.0)}, {"lr_warmup_init", ItemValue::list({})}};
   for (const auto& [key, value] : cases) {
     fs_ = MemFs();
     Step step;
@@ -70,7 +70,7 @@ TEST_F(MegatronArguments, ArgumentsOfAnotherKindDisagree) {
   }
   fs_ = MemFs();
   Step step;
-  step.group["lr"] = dcp::Value::of(std::string("0.1"));
+  step.group["lr"] = ItemValue::of(std::string("0.1"));
   put(step);
   const Status run = planned({.config = run_config()}).status();
   EXPECT_EQ(run.code, Code::kIncompatible);
@@ -80,7 +80,7 @@ TEST_F(MegatronArguments, ArgumentsOfAnotherKindDisagree) {
 TEST_F(MegatronArguments, EpsHasTwoNames) {
   Step step;
   step.args.erase("norm_epsilon");
-  step.args["layernorm_epsilon"] = dcp::Value::of(1e-6);
+  step.args["layernorm_epsilon"] = ItemValue::of(1e-6);
   put(step);
   const auto plan = planned();
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
@@ -89,8 +89,8 @@ TEST_F(MegatronArguments, EpsHasTwoNames) {
 
 TEST_F(MegatronArguments, NormsOfQueriesAndKeysThatDecayAreRefusedForARun) {
   Step step;
-  step.args["qk_layernorm"] = dcp::Value::boolean(true);
-  step.args["apply_wd_to_qk_layernorm"] = dcp::Value::boolean(true);
+  step.args["qk_layernorm"] = ItemValue::boolean(true);
+  step.args["apply_wd_to_qk_layernorm"] = ItemValue::boolean(true);
   put(step);
   const Status run = planned({.config = run_config()}).status();
   EXPECT_EQ(run.code, Code::kUnsupported);
@@ -99,19 +99,19 @@ TEST_F(MegatronArguments, NormsOfQueriesAndKeysThatDecayAreRefusedForARun) {
 
 TEST_F(MegatronArguments, ArgumentsOfUsualRunsAreTaken) {
   Step step;
-  step.args["optimizer"] = dcp::Value::of(std::string("adam"));
-  step.args["decoupled_weight_decay"] = dcp::Value::boolean(true);
-  step.args["apply_wd_to_qk_layernorm"] = dcp::Value::boolean(true);  // there are no such norms
-  step.args["glu_linear_offset"] = dcp::Value::of(0.0);
-  step.args["softmax_scale"] = dcp::Value::none();
+  step.args["optimizer"] = ItemValue::of(std::string("adam"));
+  step.args["decoupled_weight_decay"] = ItemValue::boolean(true);
+  step.args["apply_wd_to_qk_layernorm"] = ItemValue::boolean(true);  // there are no such norms
+  step.args["glu_linear_offset"] = ItemValue::of(0.0);
+  step.args["softmax_scale"] = ItemValue::none();
   put(step);
   const auto plan = planned({.config = run_config()});
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
 }
 
 TEST_F(MegatronArguments, ClippingAndSequencesOfTheRunAreCompared) {
-  const std::vector<std::tuple<const char*, dcp::Value, const char*>> cases{
-      {"clip_grad", dcp::Value::of(0.5), "clips gradients to the 2-norm 0.5"},
+  const std::vector<std::tuple<const char*, ItemValue, const char*>> cases{
+      {"clip_grad", ItemValue::of(0.5), "clips gradients to the 2-norm 0.5"},
       {"clip_grad", whole(0), "clips gradients to the 2-norm 0.0"},
       {"seq_length", whole(32), "sequences of the run have 32 tokens"}};
   for (const auto& [key, value, message] : cases) {
@@ -127,7 +127,7 @@ TEST_F(MegatronArguments, ClippingAndSequencesOfTheRunAreCompared) {
 // The default of num_query_groups is 1, and counts only beside group_query_attention.
 TEST_F(MegatronArguments, WithoutGroupsEachHeadHasAKey) {
   Step step;
-  step.args["group_query_attention"] = dcp::Value::boolean(false);
+  step.args["group_query_attention"] = ItemValue::boolean(false);
   step.args["num_query_groups"] = whole(1);
   put(step);
   EXPECT_THAT(planned().status().message, HasSubstr("has 32 rows, its model makes it 48"));
@@ -135,9 +135,9 @@ TEST_F(MegatronArguments, WithoutGroupsEachHeadHasAKey) {
 
 TEST_F(MegatronArguments, RopeOfArgumentsIsRead) {
   Step step;
-  step.args["use_rope_scaling"] = dcp::Value::boolean(true);
-  step.args["rope_scaling_factor"] = dcp::Value::of(32.0);
-  step.args["rotary_interleaved"] = dcp::Value::boolean(true);
+  step.args["use_rope_scaling"] = ItemValue::boolean(true);
+  step.args["rope_scaling_factor"] = ItemValue::of(32.0);
+  step.args["rotary_interleaved"] = ItemValue::boolean(true);
   put(step);
   const auto plan = planned();
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();

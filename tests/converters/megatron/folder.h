@@ -17,45 +17,44 @@
 
 namespace titan::convert::megatron::testing {
 
-using dcp::Value;
-using Entries = std::map<std::string, Value>;
+using Entries = std::map<std::string, ItemValue>;
 
 inline constexpr const char* kRun = "/run";
 inline constexpr const char* kStep = "/run/iter_0000005";
 
-inline Value dict(const Entries& entries) {
-  Value out{Value::Kind::kDict, 0, 0, {}, {}};
+inline ItemValue dict(const Entries& entries) {
+  ItemValue out{ItemValue::Kind::kDict, 0, 0, {}, {}};
   for (const auto& [key, value] : entries) {
-    out.parts.push_back(Value::of(key));
+    out.parts.push_back(ItemValue::of(key));
     out.parts.push_back(value);
   }
   return out;
 }
-inline Value whole(std::int64_t number) { return Value::of(number); }
-inline Value real(double number) { return Value::of(number); }
+inline ItemValue whole(std::int64_t number) { return ItemValue::of(number); }
+inline ItemValue real(double number) { return ItemValue::of(number); }
 
 struct Step {
   Entries args{{"num_layers", whole(2)},
                {"hidden_size", whole(6)},
                {"num_attention_heads", whole(4)},
-               {"group_query_attention", Value::boolean(true)},
+               {"group_query_attention", ItemValue::boolean(true)},
                {"num_query_groups", whole(2)},
                {"kv_channels", whole(4)},
                {"ffn_hidden_size", whole(8)},
-               {"normalization", Value::of(std::string("RMSNorm"))},
+               {"normalization", ItemValue::of(std::string("RMSNorm"))},
                {"norm_epsilon", real(1e-5)},
-               {"swiglu", Value::boolean(true)},
-               {"add_bias_linear", Value::boolean(false)},
-               {"position_embedding_type", Value::of(std::string("rope"))},
+               {"swiglu", ItemValue::boolean(true)},
+               {"add_bias_linear", ItemValue::boolean(false)},
+               {"position_embedding_type", ItemValue::of(std::string("rope"))},
                {"rotary_base", whole(10000)},
-               {"untie_embeddings_and_output_weights", Value::boolean(true)},
+               {"untie_embeddings_and_output_weights", ItemValue::boolean(true)},
                {"padded_vocab_size", whole(12)},
-               {"num_experts", Value::none()},
+               {"num_experts", ItemValue::none()},
                {"seq_length", whole(16)},
                {"global_batch_size", whole(4)},
                {"consumed_train_samples", whole(20)}};
   Entries group{{"wd_mult", real(1)},       {"lr_mult", real(1)},
-                {"lr", real(0.0082)},       {"betas", Value::tuple({real(0.9), real(0.95)})},
+                {"lr", real(0.0082)},       {"betas", ItemValue::tuple({real(0.9), real(0.95)})},
                 {"eps", real(1e-8)},        {"step", real(5)},
                 {"weight_decay", real(0.1)}};
   Entries norms = [this] {
@@ -68,7 +67,7 @@ struct Step {
   Entries scheduler{{"max_lr", real(0.01)},        {"min_lr", real(0.001)},
                     {"lr_warmup_steps", whole(0)}, {"lr_decay_steps", whole(100)},
                     {"num_steps", whole(20)},      {"start_wd", real(0.1)},
-                    {"end_wd", real(0.1)},         {"lr_decay_style", Value::of(std::string("linear"))}};
+                    {"end_wd", real(0.1)},         {"lr_decay_style", ItemValue::of(std::string("linear"))}};
   std::string form = "fully_reshardable";
   /// One tensor for all layers, norms by the projections behind them; else each layer's, norms by their own names.
   bool stacked = true;    ///< one tensor for all layers
@@ -107,7 +106,7 @@ inline void add_model(std::vector<dcp::testing::ShardedTensor>& out, const std::
 
 inline std::string common_file(const Step& step) {
   convert::testing::Spelled file;
-  dcp::PickleWriter& out = file.out;
+  PickleWriter& out = file.out;
   out.empty_dict();
   out.mark();
   if (step.arguments) {
@@ -120,8 +119,8 @@ inline std::string common_file(const Step& step) {
   out.text("iteration");
   out.integer(5);
   out.text("optimizer");
-  out.value(dict({{"optimizer", dict({{"param_groups", Value::list({dict(step.group), dict(step.norms)})}})},
-                  {"param_state_sharding_type", Value::of(step.form)}}));
+  out.value(dict({{"optimizer", dict({{"param_groups", ItemValue::list({dict(step.group), dict(step.norms)})}})},
+                  {"param_state_sharding_type", ItemValue::of(step.form)}}));
   out.text("opt_param_scheduler");
   out.value(dict(step.scheduler));
   out.set_items();
@@ -138,8 +137,8 @@ inline void write_step(ckpt::testing::MemFs& fs, const Step& step) {
   if (step.masters) add_model(tensors, "optimizer.state.param.", step.stacked);
   tensors.insert(tensors.end(), step.more.begin(), step.more.end());
   ASSERT_TRUE(ckpt::make_dirs(fs, kStep).ok());
-  std::vector<std::pair<std::string, Value>> values{
-      {"decoder.layers.mlp.linear_fc1._extra_state/shard_0_2", Value::none()}};
+  std::vector<std::pair<std::string, ItemValue>> values{
+      {"decoder.layers.mlp.linear_fc1._extra_state/shard_0_2", ItemValue::none()}};
   if (!step.common) values.emplace_back("common_state/shard_0_1", dict({{"iteration", whole(6)}}));
   const Status written = dcp::testing::write_sharded(fs, kStep, tensors, values);
   ASSERT_TRUE(written.ok()) << written.to_string();

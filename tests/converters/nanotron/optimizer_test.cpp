@@ -13,7 +13,6 @@ namespace {
 
 using ckpt::Code;
 using ckpt::testing::MemFs;
-using dcp::PickleWriter;
 using ::testing::HasSubstr;
 
 struct RankFile {

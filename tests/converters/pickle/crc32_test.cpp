@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace titan::convert::dcp::crc32_test {
+namespace titan::convert::crc32_test {
 namespace {
 
 TEST(Crc32, GivesTheKnownCheckValue) {
@@ -38,4 +38,4 @@ TEST(Crc32, AgreesWithZlibForEveryLengthStartAndPiece) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp::crc32_test
+}  // namespace titan::convert::crc32_test

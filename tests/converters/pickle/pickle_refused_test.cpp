@@ -11,10 +11,10 @@
 #include "converters/pickle/pickle_names.h"
 #include "tests/converters/dcp/bytes.h"
 
-namespace titan::convert::dcp::pickle_refused_test {
+namespace titan::convert::pickle_refused_test {
 namespace {
 
-using testing::bytes_of;
+using dcp::testing::bytes_of;
 using ::testing::HasSubstr;
 
 std::string error_of(const std::string& bytes) { return Pickle::decode("p", bytes).status().message; }
@@ -104,4 +104,4 @@ TEST(PickleRefuses, ValuesThatGrowByBeingNamedOften) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp::pickle_refused_test
+}  // namespace titan::convert::pickle_refused_test

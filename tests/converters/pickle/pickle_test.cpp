@@ -6,10 +6,10 @@
 #include "converters/pickle/item.h"
 #include "tests/converters/dcp/bytes.h"
 
-namespace titan::convert::dcp::pickle_test {
+namespace titan::convert::pickle_test {
 namespace {
 
-using testing::bytes_of;
+using dcp::testing::bytes_of;
 using ::testing::HasSubstr;
 
 Result<Pickle> decode(const std::string& spec, const PickleLimits& limits = {}) {
@@ -21,7 +21,7 @@ std::string value_text(const std::string& spec) {
   if (!pickle.ok()) return pickle.status().message;
   const Result<ItemContent> item = parse_item(*pickle);
   if (!item.ok()) return item.status().message;
-  const auto* value = std::get_if<Value>(&*item);
+  const auto* value = std::get_if<ItemValue>(&*item);
   return value == nullptr ? "a tensor" : value->to_string();
 }
 
@@ -44,7 +44,7 @@ TEST(Pickle, ReadsABytesValueThatProtocolTwoSpellsAsACall) {
   ASSERT_TRUE(pickle.ok()) << pickle.status().to_string();
   const Result<ItemContent> item = parse_item(*pickle);
   ASSERT_TRUE(item.ok()) << item.status().to_string();
-  EXPECT_EQ(std::get<Value>(*item).text, "ab\xff");
+  EXPECT_EQ(std::get<ItemValue>(*item).text, "ab\xff");
 }
 
 TEST(Pickle, SharesMemoisedValues) {
@@ -81,7 +81,7 @@ TEST(Pickle, AcceptsGetattrForTheMemoryFormatOnly) {
 TEST(Pickle, BoundsAListThatContainsItself) {
   const Result<Pickle> pickle = decode("80 02 5d 71 00 68 00 61 2e");
   ASSERT_TRUE(pickle.ok());
-  const Result<Value> value = parse_value(*pickle, pickle->root());
+  const Result<ItemValue> value = parse_value(*pickle, pickle->root());
   ASSERT_FALSE(value.ok());
   EXPECT_THAT(value.status().message, HasSubstr("too deep or too large"));
 }
@@ -177,4 +177,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace titan::convert::dcp::pickle_test
+}  // namespace titan::convert::pickle_test

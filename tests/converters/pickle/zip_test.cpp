@@ -11,7 +11,7 @@
 #include "converters/pickle/item_writer.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert::dcp::zip_test {
+namespace titan::convert::zip_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -33,7 +33,7 @@ std::string archive(bool tensor) {
   EXPECT_TRUE(file.ok());
   const std::uint16_t elements[] = {0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0};
   const auto range = tensor ? append_tensor(**file, "bfloat16", {2, 3}, std::as_bytes(std::span(elements)))
-                            : append_value(**file, Value::of(std::int64_t{5}));
+                            : append_value(**file, ItemValue::of(std::int64_t{5}));
   EXPECT_TRUE(range.ok());
   EXPECT_TRUE((*file)->finish().ok());
   return contents(fs);
@@ -228,4 +228,4 @@ TEST(Zip, RefusesTwoEntriesOfOneName) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp::zip_test
+}  // namespace titan::convert::zip_test

@@ -28,7 +28,7 @@ class RankTensors : public ::testing::Test {
       const std::string path = "/" + std::to_string(++written_);
       EXPECT_TRUE(ckpt::testing::put_text(fs_, path, testing::state_file({{"w", tensor}})).ok());
       TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
-      TITAN_ASSIGN_OR_RETURN(const dcp::NodeId node, file.at(file.pickle().root(), "w"));
+      TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(file.pickle().root(), "w"));
       TITAN_ASSIGN_OR_RETURN(RankPart part, rank_part(file, node));
       parts.emplace_back(files_.add(path), std::move(part));
     }

@@ -13,14 +13,14 @@ using Dims = std::vector<std::uint64_t>;
 
 /// A pickle, and the storages that it names.
 struct Spelled {
-  dcp::PickleWriter out{2};
+  PickleWriter out{2};
   std::vector<std::string> storages{};
 
   std::string file() && { return torch_file(std::move(out).finish(), storages); }
 };
 
 inline void put_tensor(Spelled& to, const Dims& shape, const std::vector<float>& values) {
-  dcp::PickleWriter& out = to.out;
+  PickleWriter& out = to.out;
   out.global("torch._utils", "_rebuild_tensor_v2");
   out.mark();
   out.mark();
@@ -55,7 +55,7 @@ struct RankTensor {
 };
 
 inline void put_rank_tensor(Spelled& to, const RankTensor& tensor) {
-  dcp::PickleWriter& out = to.out;
+  PickleWriter& out = to.out;
   out.global("torch._tensor", "_rebuild_from_type_v2");
   out.mark();
   out.global("torch._utils", "_rebuild_wrapper_subclass");

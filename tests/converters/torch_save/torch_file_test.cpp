@@ -44,7 +44,7 @@ TEST(TorchFile, TensorsLieWhereTheFileSaysAndObjectsDoNothing) {
   const std::string bytes = sample();
   const auto file = open(fs, bytes);
   ASSERT_TRUE(file.ok()) << file.status().to_string();
-  const dcp::Pickle& pickle = file->pickle();
+  const Pickle& pickle = file->pickle();
   const auto tensor = file->tensor(*file->at(pickle.root(), "t"));
   ASSERT_TRUE(tensor.ok()) << tensor.status().to_string();
   EXPECT_EQ(tensor->shape, (std::vector<std::uint64_t>{2, 2}));

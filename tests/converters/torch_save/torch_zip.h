@@ -22,7 +22,7 @@ inline std::string torch_file(const std::string& pickle, const std::vector<std::
     entries.emplace_back(saved_as + "/data/" + std::to_string(i), storages[i]);
   std::string out, directory;
   for (const auto& [name, bytes] : entries) {
-    const std::string sizes = number(dcp::crc32(0, std::as_bytes(std::span(bytes))), 4) + number(bytes.size(), 4) +
+    const std::string sizes = number(crc32(0, std::as_bytes(std::span(bytes))), 4) + number(bytes.size(), 4) +
                               number(bytes.size(), 4) + number(name.size(), 2) + number(0, 2);
     directory +=
         std::string("PK\1\2", 4) + number(0, 8) + number(0, 4) + sizes + number(0, 10) + number(out.size(), 4) + name;

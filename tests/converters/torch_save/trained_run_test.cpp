@@ -12,7 +12,6 @@ namespace {
 
 using ckpt::Code;
 using ckpt::testing::MemFs;
-using dcp::Value;
 using ::testing::HasSubstr;
 
 const GroupValues kDecayed{0.5, 0.9, 0.95, 1e-8, 0.1, {}}, kUndecayed{0.5, 0.9, 0.95, 1e-8, 0, {}};
@@ -76,24 +75,24 @@ TEST(TrainedRun, ClippingAndSequencesAreThoseOfTheConfiguration) {
 }
 
 // The decay of each of `count` parameters; `members`: what each group numbers, nothing for one without numbers.
-Result<std::vector<double>> decays(const std::vector<std::pair<double, std::vector<Value>>>& groups,
+Result<std::vector<double>> decays(const std::vector<std::pair<double, std::vector<ItemValue>>>& groups,
                                    std::size_t count) {
   testing::Spelled file;
-  std::vector<Value> list;
+  std::vector<ItemValue> list;
   for (const auto& [decay, members] : groups) {
-    Value group{Value::Kind::kDict, 0, 0, {}, {}};
-    const auto put = [&](const std::string& key, const Value& value) {
-      group.parts.push_back(Value::of(key));
+    ItemValue group{ItemValue::Kind::kDict, 0, 0, {}, {}};
+    const auto put = [&](const std::string& key, const ItemValue& value) {
+      group.parts.push_back(ItemValue::of(key));
       group.parts.push_back(value);
     };
-    put("lr", Value::of(0.5));
-    put("eps", Value::of(1e-8));
-    put("weight_decay", Value::of(decay));
-    put("betas", Value::tuple({Value::of(0.9), Value::of(0.95)}));
-    if (!members.empty()) put("params", Value::list(members));
+    put("lr", ItemValue::of(0.5));
+    put("eps", ItemValue::of(1e-8));
+    put("weight_decay", ItemValue::of(decay));
+    put("betas", ItemValue::tuple({ItemValue::of(0.9), ItemValue::of(0.95)}));
+    if (!members.empty()) put("params", ItemValue::list(members));
     list.push_back(group);
   }
-  file.out.value(Value::list(list));
+  file.out.value(ItemValue::list(list));
   MemFs fs;
   EXPECT_TRUE(ckpt::testing::put_text(fs, "/g.pt", std::move(file).file()).ok());
   TITAN_ASSIGN_OR_RETURN(const TorchFile opened, TorchFile::open(fs, "/g.pt"));
@@ -104,7 +103,7 @@ Result<std::vector<double>> decays(const std::vector<std::pair<double, std::vect
 }
 
 TEST(TrainedRun, GroupsNumberTheirParameters) {
-  const auto number = [](std::int64_t value) { return Value::of(value); };
+  const auto number = [](std::int64_t value) { return ItemValue::of(value); };
   EXPECT_EQ(*decays({{0.1, {number(0), number(2)}}, {0, {number(1)}}}, 3), (std::vector<double>{0.1, 0, 0.1}));
   EXPECT_EQ(*decays({{0.1, {}}, {0, {}}}, 2), (std::vector<double>{0.1, 0}));
   EXPECT_EQ(*decays({{0.1, {}}}, 3), (std::vector<double>{0.1, 0.1, 0.1})) << "one for all";

@@ -26,7 +26,6 @@ namespace {
 
 using ckpt::Code;
 using ckpt::testing::MemFs;
-using dcp::PickleWriter;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
