@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "recipe/model/family.h"
 
 namespace titan::convert {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "corpus/token_data.h"
 #include "corpus/token_file.h"
 

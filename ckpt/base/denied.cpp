@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 
 namespace titan::ckpt {
 namespace {

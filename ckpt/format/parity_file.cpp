@@ -6,7 +6,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/printed.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {

@@ -1,5 +1,5 @@
 #include "ckpt/lock/run_lock.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 
 #include <cmath>
 #include <fstream>

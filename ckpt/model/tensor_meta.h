@@ -14,6 +14,9 @@ inline constexpr const char* kOptimizer = "optimizer";  ///< component of the op
 inline constexpr const char* kExpAvg = "exp_avg";
 inline constexpr const char* kExpAvgSq = "exp_avg_sq";
 
+/// Formats a shape: "[256, 4099]".
+std::string shape_text(const std::vector<std::uint64_t>& shape);
+
 /// One parameter: its name (torchtitan's), full shape, and in `stage` the pipeline rank that holds it. Lists of
 /// ParameterMeta are in model order, in which leaves are divided among ranks (ckpt/plan/ownership.h).
 struct ParameterMeta {

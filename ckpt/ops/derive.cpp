@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/read/verifier.h"
 

@@ -7,7 +7,7 @@
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/spares.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "ckpt/ops/leaf_runs.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_resolve.h"

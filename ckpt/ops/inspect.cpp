@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ckpt/base/nearest.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_resolve.h"

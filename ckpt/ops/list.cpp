@@ -2,7 +2,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"

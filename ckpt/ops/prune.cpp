@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/signature_file.h"
 #include "ckpt/lock/run_guard.h"
@@ -18,7 +18,7 @@
 #include "ckpt/run/recover.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
-#include "ckpt/store/uncached.h"
+#include "ckpt/store/media_watch.h"
 
 namespace titan::ckpt {
 

@@ -8,7 +8,7 @@
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/lost_leaves.h"
-#include "ckpt/read/verify_members.h"
+#include "ckpt/read/verifier.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/save/parity.h"

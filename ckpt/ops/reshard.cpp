@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/plan/partition.h"

@@ -7,7 +7,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/prometheus.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"

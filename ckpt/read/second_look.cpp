@@ -1,7 +1,7 @@
 #include "ckpt/read/second_look.h"
 
 #include "ckpt/read/ema.h"
-#include "ckpt/store/uncached.h"
+#include "ckpt/store/media_watch.h"
 
 namespace titan::ckpt {
 namespace {

@@ -3,7 +3,7 @@
 #include "ckpt/base/path.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"
-#include "ckpt/store/uncached.h"
+#include "ckpt/store/media_watch.h"
 
 namespace titan::ckpt {
 

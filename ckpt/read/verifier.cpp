@@ -18,7 +18,6 @@
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/shard_check.h"
-#include "ckpt/read/verify_members.h"
 
 namespace titan::ckpt {
 namespace {

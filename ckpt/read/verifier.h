@@ -12,6 +12,7 @@
 namespace titan::ckpt {
 
 class Fs;
+struct Manifest;
 
 /// One damaged or unreadable unit: the smallest part that has its own digest.
 struct Damage {
@@ -49,5 +50,11 @@ using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t tota
 /// reason than a media error), kInterrupted, kTerminated (by `cancel`)
 Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {},
                                        const CancelToken& cancel = {}, unsigned threads = 0);
+
+/// As verify_checkpoint(), but checks the members that `manifest` lists: for a folder whose own manifest is lost.
+/// `manifest` must outlive the call.
+Result<VerifyReport> verify_members(Fs& fs, const std::string& path, const Manifest& manifest,
+                                    const VerifyProgress& progress = {}, const CancelToken& cancel = {},
+                                    unsigned threads = 0);
 
 }  // namespace titan::ckpt

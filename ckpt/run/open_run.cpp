@@ -3,7 +3,7 @@
 #include "ckpt/base/denied.h"
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/lock/lock_wait.h"
 #include "ckpt/run/recover.h"
 #include "ckpt/store/parent_folder.h"

@@ -4,7 +4,7 @@
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/lock/run_lock.h"

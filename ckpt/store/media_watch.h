@@ -66,4 +66,14 @@ class MediaWatch : public Fs {
   std::optional<UnreadablePlace> place_ TITAN_GUARDED_BY(mutex_);
 };
 
+/// A MediaWatch that always opens members with Access::kUncached, because the page cache may still hold the bytes as
+/// they were written or read earlier.
+class Uncached final : public MediaWatch {
+ public:
+  using MediaWatch::MediaWatch;
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access) override {
+    return MediaWatch::open_member(folder, member, Access::kUncached);
+  }
+};
+
 }  // namespace titan::ckpt

@@ -4,7 +4,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 
 namespace titan::ckpt {
 

@@ -8,7 +8,6 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/model/lr.h"
-#include "ckpt/model/shape_text.h"
 #include "ckpt/model/tensor_meta.h"
 #include "cli/kit/json_out.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/table.h"

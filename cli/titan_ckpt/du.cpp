@@ -1,6 +1,6 @@
 #include "cli/titan_ckpt/verbs.h"
 
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/ops/du.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/table.h"

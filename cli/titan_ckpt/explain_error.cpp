@@ -1,4 +1,4 @@
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "converters/list.h"

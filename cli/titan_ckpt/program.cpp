@@ -1,7 +1,7 @@
 #include "cli/titan_ckpt/verbs.h"
 
 #include "ckpt/base/fs_posix.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"

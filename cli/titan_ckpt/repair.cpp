@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/ops/repair.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/named_file.h"
 #include "cli/kit/flag_values.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/json_writer.h"
 #include "cli/kit/errors.h"
 #include "cli/titan_train/ranks.h"

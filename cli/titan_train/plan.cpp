@@ -4,7 +4,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/fs_posix.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/store/output_file.h"
 #include "cli/kit/units.h"

@@ -5,7 +5,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/fs_posix.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"
@@ -16,7 +16,6 @@
 #include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/loader.h"
-#include "recipe/model/byte_ids.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/model/manifest_dims.h"
 #include "recipe/record/best_step.h"

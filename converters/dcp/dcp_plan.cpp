@@ -3,7 +3,7 @@
 #include <map>
 
 #include "ckpt/base/path.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "converters/dcp/dcp_companions.h"
 #include "converters/dcp/dcp_planner.h"
 #include "converters/dcp/hf_model.h"

@@ -6,7 +6,7 @@
 #include "ckpt/base/files.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/read/ema.h"
 #include "converters/cast.h"

@@ -1,6 +1,6 @@
 #include "converters/dcp/fused_qkv.h"
 
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "converters/name_table.h"
 #include "recipe/model/family.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/path.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "converters/deepspeed/zero.h"
 
 namespace titan::convert::deepspeed {

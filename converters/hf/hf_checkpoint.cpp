@@ -7,9 +7,9 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "converters/companions.h"
 #include "converters/hf/float8.h"
 #include "converters/hf/hf_index.h"

@@ -15,8 +15,8 @@
 #include "converters/hf/written_config.h"
 #include "converters/model_only.h"
 #include "converters/name_table.h"
-#include "recipe/model/byte_ids.h"
 #include "recipe/model/family.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert {
 

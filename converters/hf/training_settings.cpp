@@ -6,7 +6,7 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/json_file.h"
-#include "recipe/plan/router_loss.h"
+#include "recipe/model/dims.h"
 
 namespace titan::convert {
 namespace {

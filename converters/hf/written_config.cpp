@@ -7,7 +7,6 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
-#include "recipe/model/byte_ids.h"
 #include "recipe/model/manifest_dims.h"
 #include "recipe/text/tokenizer.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/file_names.h"
 #include "converters/hf/hf_plan.h"

@@ -15,7 +15,7 @@
 #include "ckpt/store/named_file.h"
 #include "converters/export.h"
 #include "converters/list.h"
-#include "converters/patch/threads.h"
+#include "converters/patch/contents.h"
 
 namespace titan::convert {
 

@@ -6,7 +6,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"
@@ -294,6 +294,11 @@ void ContentId::end_file() {
 Digest ContentId::finish() {
   end_file();
   return files_.finish();
+}
+
+unsigned patch_threads(unsigned wanted) {
+  constexpr unsigned kMost = 4;
+  return std::min(ckpt::io_threads(wanted), kMost);
 }
 
 }  // namespace titan::convert

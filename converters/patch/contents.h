@@ -19,6 +19,10 @@ namespace titan::convert {
 
 inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a patch's target encoded together
 
+/// The number of threads that process pieces: ckpt::io_threads(wanted), at most 4, so that the threads' buffers fit
+/// into 64 MiB: each thread needs 5 to 12 MiB for a piece, its base and the codec.
+unsigned patch_threads(unsigned wanted);
+
 /// Consecutive bytes of a file that are elements of one tensor, or no tensor data. `tensor` is kNoTensor if they are
 /// not tensor data, or are compressed.
 struct Region {

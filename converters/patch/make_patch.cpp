@@ -5,7 +5,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/signature_file.h"
 #include "ckpt/read/verifier.h"
@@ -13,7 +13,7 @@
 #include "ckpt/store/destination.h"
 #include "ckpt/store/output_file.h"
 #include "converters/list.h"
-#include "converters/patch/threads.h"
+#include "converters/patch/contents.h"
 
 namespace titan::convert {
 

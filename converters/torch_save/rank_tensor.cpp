@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ckpt/model/leaf.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 
 namespace titan::convert {
 

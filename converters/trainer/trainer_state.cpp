@@ -5,7 +5,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/file_names.h"
 #include "converters/name_table.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ckpt/base/printed.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/table_line.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"

@@ -6,11 +6,15 @@
 #include <type_traits>
 
 #include "ckpt/base/text.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/foreign_key_names.h"
-#include "recipe/keys/key_list.h"
 #include "recipe/keys/suggest.h"
 
 namespace titan::recipe {
+
+bool always(Config&, const Value&) { return true; }
+bool without_stages(Config& config, const Value&) { return config.parallelism.pipeline_parallel_degree == 1; }
+
 namespace {
 
 template <typename T>

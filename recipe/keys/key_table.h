@@ -111,6 +111,14 @@ struct Key : KeyFacts {
   std::string doc;                  ///< one line; for an optional key it says what unset means
 };
 
+// The rows of the table: Titan's keys, and keys of torchtitan that have no effect in Titan.
+std::vector<Key> own_keys();         // own_keys.cpp
+std::vector<Key> torchtitan_keys();  // torchtitan_keys.cpp
+
+// Functions for KeyFacts::ignore_if: the conditions under which an unsupported value may be ignored.
+bool always(Config&, const Value&);
+bool without_stages(Config& config, const Value&);
+
 /// Another name of a key (KeyFacts::aliases).
 struct Alias {
   std::string name, key;

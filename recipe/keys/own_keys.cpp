@@ -1,5 +1,6 @@
 // Keys with an effect, in the order of full.toml.
-#include "recipe/keys/key_list.h"
+#include "recipe/keys/config.h"
+#include "recipe/keys/key_table.h"
 
 namespace titan::recipe {
 namespace {

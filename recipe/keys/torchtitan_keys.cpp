@@ -2,7 +2,8 @@
 // \source torchtitan v0.2.2 config/job_config.py; names of v0.1.0 and of August 2026
 #include <algorithm>
 
-#include "recipe/keys/key_list.h"
+#include "recipe/keys/config.h"
+#include "recipe/keys/key_table.h"
 
 namespace titan::recipe {
 namespace {

@@ -33,6 +33,9 @@ struct ModelDims {
   bool operator==(const ModelDims&) const = default;
 };
 
+/// The default of training.router_aux_loss for models with experts: that of transformers' Mixtral and Qwen3-MoE.
+inline constexpr double kRouterLoss = 0.001;
+
 /// The dimensions that are sizes, with their configuration keys.
 inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[] = {
     {"model.dim", &ModelDims::dim},

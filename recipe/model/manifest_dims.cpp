@@ -119,4 +119,8 @@ Result<ModelDims> stored_dims(const ckpt::Settings& rows, const std::string& pat
           "--config FILE.toml, with these keys under [model] or a model.flavor");
 }
 
+bool reads_bytes(const ckpt::Settings& rows) {
+  return ckpt::setting(rows, "training.dataset") == "\"text\"" && ckpt::setting(rows, "model.tokenizer") == "\"byte\"";
+}
+
 }  // namespace titan::recipe

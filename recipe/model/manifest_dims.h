@@ -32,4 +32,8 @@ Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& 
 /// \error kIncompatible
 Result<ModelDims> stored_dims(const ckpt::Settings& rows, const std::string& path);
 
+/// Whether the token ids of a model are bytes (id b is the byte b): whether the run of a checkpoint with these
+/// configuration rows was trained on text with the byte tokenizer. False if the rows say nothing about the data.
+bool reads_bytes(const ckpt::Settings& rows);
+
 }  // namespace titan::recipe

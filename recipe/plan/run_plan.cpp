@@ -6,10 +6,10 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "recipe/keys/rows.h"
+#include "recipe/model/dims.h"
 #include "recipe/model/family.h"
 #include "recipe/model/parameters.h"
 #include "recipe/plan/exchange_parts.h"
-#include "recipe/plan/router_loss.h"
 #include "recipe/plan/stage_cost.h"
 #include "recipe/plan/stage_rules.h"
 

@@ -29,6 +29,13 @@ std::string times(std::uint64_t count) { return std::to_string(count) + (count =
 
 }  // namespace
 
+double Ema::add(double value) {
+  if (!std::isfinite(value)) return value;
+  sum_ = weight_ * sum_ + (1 - weight_) * value;
+  missing_ *= weight_;
+  return sum_ / (1 - missing_);
+}
+
 const char* quantity_name(Quantity quantity) { return kNames[static_cast<std::size_t>(quantity)]; }
 const char* quantity_title(Quantity quantity) { return kTitles[static_cast<std::size_t>(quantity)]; }
 const char* x_name(XAxis axis) { return axis == XAxis::kStep ? "step" : "tokens"; }

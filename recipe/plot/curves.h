@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "recipe/plot/ema.h"
 #include "recipe/plot/thin.h"
 #include "recipe/record/run_metrics.h"
 
@@ -29,6 +28,19 @@ struct CurveOptions {
   std::optional<double> from, to;  ///< range of x, inclusive
   double smooth = 0;               ///< weight for Ema; 0: no smoothing
   std::size_t buckets = 1024;      ///< for Thin
+};
+
+/// An exponential moving average with bias correction.
+/// After n values x: s = w s + (1 - w) x, and the average is s / (1 - w^n). The average of one value is that value.
+class Ema {
+ public:
+  /// `weight` of earlier values, 0 <= weight < 1.
+  explicit Ema(double weight) : weight_(weight) {}
+  /// Adds `value` and returns the average. A non-finite value is returned and otherwise ignored.
+  double add(double value);
+
+ private:
+  double weight_, sum_ = 0, missing_ = 1;  ///< missing_: w^n
 };
 
 /// One quantity of one run.

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "libtrain/job/forecast/memory_slack.h"
+#include "libtrain/job/forecast/memory.h"
 
 namespace titan::train {
 namespace {

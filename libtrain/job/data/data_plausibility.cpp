@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "ckpt/base/file_kind.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/base/utf8.h"
 #include "libtrain/job/data/id_looks.h"

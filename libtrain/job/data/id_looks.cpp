@@ -5,7 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/toml_text.h"
 
 namespace titan::train {

@@ -9,7 +9,7 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "corpus/npy_header.h"
 #include "corpus/token_data.h"
 #include "libtrain/job/data/data_plausibility.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ckpt/plan/ownership.h"
-#include "libtrain/job/forecast/memory_slack.h"
 #include "libtrain/job/forecast/step_memory.h"
 #include "libtrain/job/reduction/stage_exchange.h"
 #include "libtrain/job/reduction/tree_count.h"

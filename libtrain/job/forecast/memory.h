@@ -15,6 +15,11 @@ struct RunPlan;
 
 namespace titan::train {
 
+/// Limit on free pages: pages in use and those that TensorMemory (libtrain/engine/device/tensor_memory.h) keeps for
+/// reuse together exceed the peak use by at most 1/kMemorySlack of that peak. With this limit pages that are needed
+/// again are rarely returned.
+inline constexpr std::size_t kMemorySlack = 32;
+
 struct RankMemory {
   std::uint64_t weights = 0;      ///< compute weights; with bf16 copies, also the fp32 master weights that the rank
                                   ///< owns

@@ -6,7 +6,7 @@
 
 #include "ckpt/base/host.h"
 #include "ckpt/base/printed.h"
-#include "ckpt/base/prometheus.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/store/put_file.h"
 #include "libtrain/job/metrics/log.h"
 

@@ -6,7 +6,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/prometheus.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/destination.h"
 #include "recipe/keys/config.h"

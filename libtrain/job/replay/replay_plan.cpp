@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/run_history.h"
 #include "ckpt/plan/lr_settings.h"

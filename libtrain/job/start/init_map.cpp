@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ckpt/model/dtype.h"
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "recipe/model/family.h"
 #include "recipe/model/layers.h"

@@ -2,7 +2,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/run/open_run.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/start/space.h"

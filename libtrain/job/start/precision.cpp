@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/read/ema.h"
 
 namespace titan::train {

@@ -5,7 +5,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/path.h"
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/mixture.h"

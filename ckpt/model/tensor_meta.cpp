@@ -1,4 +1,4 @@
-#include "ckpt/model/shape_text.h"
+#include "ckpt/model/tensor_meta.h"
 
 #include "ckpt/base/text.h"
 

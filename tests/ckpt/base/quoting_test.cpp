@@ -1,8 +1,8 @@
-#include "ckpt/base/shell_word.h"
+#include "ckpt/base/quoting.h"
 
 #include <gtest/gtest.h>
 
-namespace titan::ckpt::shell_word_test {
+namespace titan::ckpt::quoting_test {
 namespace {
 
 TEST(ShellWord, QuotesWhatAShellWouldChange) {
@@ -15,5 +15,13 @@ TEST(ShellWord, QuotesWhatAShellWouldChange) {
     EXPECT_EQ(shell_word(special), "'" + std::string(special) + "'");
 }
 
+TEST(Prometheus, ALabelIsQuotedAndWhatWouldEndItIsEscaped) {
+  EXPECT_EQ(quoted_label("runs/a"), "\"runs/a\"");
+  EXPECT_EQ(quoted_label("a\"b\\c\nd"), "\"a\\\"b\\\\c\\nd\"");
+  for (const char* value : {"", "runs/a", "a\"b\\c\nd", "\\", "\\n"})
+    EXPECT_EQ(unquoted_label(quoted_label(value) + ",x=\"y\""), value);
+  EXPECT_EQ(unquoted_label("a"), "");
+}
+
 }  // namespace
-}  // namespace titan::ckpt::shell_word_test
+}  // namespace titan::ckpt::quoting_test
