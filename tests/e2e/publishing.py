@@ -48,7 +48,7 @@ class Publishing(unittest.TestCase):
         _, log = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, log)
         self.assertLess(time.time() - begin, 30)
-        self.assertIn("checkpoint.on_publish for step 10 was ended: the run has ended; it runs at the next start", log)
+        self.assertIn("checkpoint.on_publish for step 10 was ended: the run has ended; the next start runs the command for the newest step", log)
         self.assertFalse((self.run / "on_publish.done").exists())
 
         fails, works = f"echo fails $TITAN_STEP >> {self.seen}; exit 3", f"echo again $TITAN_STEP >> {self.seen}"

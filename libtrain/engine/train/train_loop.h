@@ -51,7 +51,7 @@ class TrainLoop {
   void compute(Step& step);
   /// Updates the weights and advances the run's Progress by the step.
   void apply(Step& step);
-  /// Writes metrics, epochs and the trace.
+  /// Writes the step to the log, the metrics and the trace, and logs the start of an epoch.
   void report(Step& step);
   /// Does what is due after the step: a save, a validation, the end. Returns the exit code if the run ends early.
   std::optional<int> boundary(std::uint64_t step);

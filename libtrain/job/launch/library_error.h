@@ -9,7 +9,8 @@ namespace titan::train {
 std::string first_line(const std::string& what);
 /// The lines before the call stack.
 std::string without_stack(const std::string& what);
-/// An error (kFailed) with `before` and the first line of `what` as its message, and the other lines as causes.
+/// An error (kFailed) with `before` and the first line of `what` as its message, and the further lines of
+/// without_stack() as causes.
 ckpt::Status library_failure(const std::string& before, const std::string& what);
 
 }  // namespace titan::train

@@ -18,7 +18,7 @@ void install_stop_handlers();
 void hold_stop_signals();
 void release_stop_signals();
 /// From now on a separate thread runs the handlers of stop signals; the calling thread and its later threads never do.
-/// Call it before the first tensor operation: some of oneDNN's products keep a heap address in the stack pointer
+/// Call it before the first tensor operation: some of oneDNN's matrix products keep a heap address in the stack pointer
 /// (https://github.com/uxlfoundation/oneDNN/issues/4845), so that a handler would overwrite the heap. Later calls have
 /// no effect.
 void handle_stops_in_own_thread();

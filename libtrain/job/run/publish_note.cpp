@@ -36,8 +36,9 @@ std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Confi
     Status status = callbacks.still_ours();
     if (status.ok()) status = replace_file(fs, run_dir, kNote, note_of(one));
     if (!status.ok())
-      callbacks.problem("checkpoint.on_publish for step " + std::to_string(one.step) +
-                        " ended well, which could not be noted: it runs again at the next start: " + status.message);
+      callbacks.problem(
+          "checkpoint.on_publish for step " + std::to_string(one.step) +
+          " ended well, which could not be noted, so it may run again at the next start: " + status.message);
   };
   const auto still_there = [&fs](const Publish& one) { return ckpt::check_id_at(fs, one.path, one.id); };
   return std::make_unique<PublishHook>(PublishHook::Options{

@@ -106,8 +106,11 @@ TEST_F(Hook, AStopEndsTheWaitAndSaysWhatTheNextStartRuns) {
     hook.finish(at_once);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
-  EXPECT_THAT(problems_, ElementsAre(HasSubstr("for step 10 was ended: the run has ended; it runs at the next start"),
-                                     HasSubstr("did not run for step 20: the run has ended; it runs at the next")));
+  EXPECT_THAT(
+      problems_,
+      ElementsAre(
+          HasSubstr("for step 10 was ended: the run has ended; the next start runs the command for the newest step"),
+          HasSubstr("did not run for step 20: the run has ended; it runs at the next")));
   EXPECT_THAT(done_, IsEmpty());
 }
 
