@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/report.h"
 #include "recipe/model/family.h"
 

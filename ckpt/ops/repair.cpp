@@ -12,8 +12,8 @@
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/save/parity.h"
+#include "ckpt/save/publish.h"
 #include "ckpt/save/shard_writer.h"
-#include "ckpt/save/sync_and_publish.h"
 
 namespace titan::ckpt {
 namespace {

@@ -1,12 +1,12 @@
 #pragma once
 // The end of a save: from the receipts of the ranks (receipt.h) to a published step. FORMAT.md, "Commit protocol", has
-// the order of syncs and renames: writer.h does steps 1 and 2, this file and sync_and_publish.h do steps 3 to 5.
+// the order of syncs and renames: writer.h does steps 1 and 2, this file and publish.h do steps 3 to 5.
 #include <string>
 #include <vector>
 
 #include "ckpt/read/snapshot.h"
+#include "ckpt/save/publish.h"
 #include "ckpt/save/receipt.h"
-#include "ckpt/save/sync_and_publish.h"
 
 namespace titan::ckpt {
 

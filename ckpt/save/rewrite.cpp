@@ -17,7 +17,7 @@
 #include "ckpt/run/own_files.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/temporary.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 #include "ckpt/store/destination.h"
 #include "ckpt/store/parent_folder.h"
 

@@ -20,7 +20,7 @@
 #include "converters/hf/families.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/written_config.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/ordered_reader.h"
 #include "converters/unsupported_parts.h"
 #include "recipe/model/family.h"

@@ -1,7 +1,7 @@
 #include "converters/dcp/fused_qkv.h"
 
 #include "ckpt/model/tensor_meta.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "recipe/model/family.h"
 
 namespace titan::convert::dcp {

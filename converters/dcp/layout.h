@@ -6,7 +6,7 @@
 
 #include "ckpt/base/result.h"
 #include "converters/dcp/names.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 
 namespace titan::convert::dcp {
 
@@ -22,7 +22,7 @@ struct Layout {
   bool rotate_half = false;  ///< torchtitan's qwen3: torchtitan's names, but rows of heads in rotate-half order
   std::string model;         ///< prefix before "layers." in names of parameters: "", "model.", "app.model.model."
   std::string optimizer;     ///< prefix before "layers." in the parameter names within names of optimizer state
-  NameTable names = huggingface_names();  ///< Hugging Face's names; of one family if that is known
+  NameMap names = huggingface_names();  ///< Hugging Face's names; of one family if that is known
 
   /// Parses `name`.
   LayoutKey key(std::string_view name) const;

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -14,7 +14,7 @@
 #include "converters/gguf/gguf_model.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/made_config.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "recipe/model/manifest_dims.h"
 
 namespace titan::convert {

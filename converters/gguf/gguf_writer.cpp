@@ -13,7 +13,7 @@
 #include "converters/hf/families.h"
 #include "converters/hf/written_config.h"
 #include "converters/model_only.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/unsupported_parts.h"
 #include "recipe/model/manifest_dims.h"
 

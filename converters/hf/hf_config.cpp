@@ -4,7 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "converters/hf/fields.h"
-#include "converters/hf/hf_rope.h"
+#include "converters/hf/rope_settings.h"
 #include "converters/json_file.h"
 
 namespace titan::convert {

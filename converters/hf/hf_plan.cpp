@@ -15,7 +15,7 @@
 #include "converters/hf/hf_config.h"
 #include "converters/json_file.h"
 #include "converters/model_mismatch.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/prefix.h"
 #include "converters/skip_rules.h"
 #include "recipe/model/family.h"
@@ -316,7 +316,7 @@ Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const ReadModel model, read_model(fs, folder, source.path(), options));
-  const NameTable names = huggingface_names().of(model.dims);
+  const NameMap names = huggingface_names().of(model.dims);
   const ModelLayout layout{names, "tie_word_embeddings", kHfConfig, model.keys};
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(source, model.dims, layout, options));
   if (source.path() == folder) {

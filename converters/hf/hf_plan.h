@@ -5,7 +5,7 @@
 #include "converters/format.h"
 #include "converters/hf/hf_companions.h"
 #include "converters/model_mismatch.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
@@ -16,7 +16,7 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
 
 /// How a program stores a model.
 struct ModelLayout {
-  const NameTable& names;         ///< the program's tensor names
+  const NameMap& names;           ///< the program's tensor names
   std::string tied, file;         ///< the key that ties head and embedding, and the file that has it; for messages
   ConfigKeys keys;                ///< the program's configuration keys; for messages
   bool interleaved_rows = false;  ///< rows of heads are in Titan's order, even if `names` has another

@@ -14,7 +14,7 @@
 #include "converters/hf/safetensors.h"
 #include "converters/hf/written_config.h"
 #include "converters/model_only.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "recipe/model/family.h"
 #include "recipe/model/manifest_dims.h"
 
@@ -64,7 +64,7 @@ class HfWriter final : public ModelWriter {
   Status write_file(Fs& fs, const std::string& path, const std::vector<Item>& items, const Progress& progress);
   std::string index_text() const;
 
-  std::optional<NameTable> names_;  // Hugging Face's names for the model's family
+  std::optional<NameMap> names_;  // Hugging Face's names for the model's family
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;

@@ -8,7 +8,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/file_names.h"
 #include "converters/hf/hf_plan.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/widen.h"
 #include "recipe/keys/config.h"
 

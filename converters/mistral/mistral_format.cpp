@@ -10,7 +10,7 @@
 #include "converters/hf/made_config.h"
 #include "converters/json_file.h"
 #include "converters/mistral/params.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/other_programs.h"
 #include "converters/read_all.h"
 #include "recipe/model/manifest_dims.h"

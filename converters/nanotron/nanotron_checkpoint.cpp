@@ -8,7 +8,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/json_file.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/skip_rules.h"
 #include "converters/widen.h"
 #include "recipe/keys/config.h"

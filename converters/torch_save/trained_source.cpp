@@ -103,7 +103,7 @@ bool TrainedSource::skips_optimizer(const ImportOptions& options) const {
   return true;
 }
 
-void TrainedSource::know_states(const NameTable& names) {
+void TrainedSource::know_states(const NameMap& names) {
   std::set<std::string_view> model;
   for (std::size_t i = 0; i < model_tensors_; ++i) model.insert(tensors_[i].name);
   for (const auto& [name, step] : steps_)

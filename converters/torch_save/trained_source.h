@@ -7,7 +7,7 @@
 
 #include "converters/format.h"
 #include "converters/fused_experts.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/torch_save/pieces.h"
 #include "converters/torch_save/torch_file.h"
 
@@ -63,7 +63,7 @@ class TrainedSource : public ForeignCheckpoint {
 
   /// For optimizer states whose names no model tensor has, because the model's tensors are named differently: finds
   /// each state's parameter by looking up the state's name in `names`.
-  void know_states(const NameTable& names);
+  void know_states(const NameMap& names);
   /// `groups` (settings by the name of an optimizer state), with the same settings added under the names of the weights
   /// that `plan` takes for the parameters of these states.
   std::map<std::string, GroupValues> of_weights(std::map<std::string, GroupValues> groups,

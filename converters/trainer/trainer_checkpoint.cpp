@@ -9,7 +9,7 @@
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/training_settings.h"
 #include "converters/json_file.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/other_programs.h"
 #include "converters/trainer/trainer_state.h"
 

@@ -8,7 +8,7 @@
 #include "ckpt/model/tensor_meta.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/file_names.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "converters/prefix.h"
 #include "converters/torch_save/rank_tensor.h"
 #include "recipe/model/family.h"
@@ -265,7 +265,7 @@ class StateReader {
 
 std::vector<PlacedState> placed_state(const TrainerState& state, const recipe::ModelDims& model,
                                       const std::vector<ForeignTensor>& tensors) {
-  const NameTable names = huggingface_names().of(model);
+  const NameMap names = huggingface_names().of(model);
   std::map<std::string, std::string> by_ours;
   std::set<std::string> there;
   for (const ForeignTensor& tensor : tensors) {
@@ -304,7 +304,7 @@ Result<std::string> find_trainer_state(Fs& fs, const std::string& folder) {
 }
 
 Parameters in_order_of_transformers(const recipe::ModelDims& model, bool fused) {
-  const NameTable names = huggingface_names().of(model);
+  const NameMap names = huggingface_names().of(model);
   Parameters order;
   const auto add = [&](Part part, std::uint64_t layer, std::uint64_t expert = 0) {
     const recipe::ParameterKind& kind = recipe::kind_of(part);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ckpt/read/snapshot.h"
+#include "ckpt/save/publish.h"
 #include "ckpt/save/receipt.h"
-#include "ckpt/save/sync_and_publish.h"
 #include "ckpt/save/tensor_stream.h"
 
 namespace titan::ckpt {

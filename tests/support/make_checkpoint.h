@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ckpt/read/snapshot.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 
 namespace titan::ckpt {
 class Fs;

@@ -9,7 +9,7 @@
 #include "ckpt/base/cancel.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 #include "ckpt/save/tensor_stream.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/engine/model/stage.h"

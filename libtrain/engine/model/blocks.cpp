@@ -1,17 +1,14 @@
 #include "libtrain/engine/model/blocks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include <ATen/ATen.h>
 
-#include "libtrain/engine/device/device.h"
-#include "libtrain/engine/device/host_values.h"
+#include "libtrain/engine/device/kernels.h"
 #include "libtrain/engine/model/functions/rms_norm.h"
 #include "libtrain/engine/model/functions/rope.h"
 #include "libtrain/engine/model/functions/swiglu.h"
-#include "recipe/model/rope_frequencies.h"
 
 namespace titan::train {
 namespace {
@@ -43,23 +40,6 @@ at::Tensor of_newest(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const a
 }
 
 }  // namespace
-
-at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
-                      const std::optional<recipe::RopeScaling>& scaling) {
-  const recipe::RopeFrequencies frequencies = recipe::rope_frequencies(head_dim, theta, scaling, max_seq_len);
-  const auto attention = static_cast<float>(frequencies.attention);
-  at::Tensor table = at::empty({max_seq_len, head_dim / 2, 2}, at::kFloat);
-  float* out = mutable_host_values<float>(table).data();
-  for (std::int64_t t = 0; t < max_seq_len; ++t) {
-    for (const float frequency : frequencies.inverse) {
-      // Angles are rounded to fp32 where torchtitan rounds them.
-      const double angle = static_cast<float>(t) * frequency;
-      *out++ = static_cast<float>(std::cos(angle)) * attention;
-      *out++ = static_cast<float>(std::sin(angle)) * attention;
-    }
-  }
-  return device().from_host(at::view_as_complex(table));
-}
 
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
                      const Documents& documents) {

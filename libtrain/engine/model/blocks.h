@@ -11,15 +11,8 @@
 #include "libtrain/engine/model/document_attention.h"
 #include "libtrain/engine/model/functions/linear.h"
 #include "libtrain/engine/model/kv_cache.h"
-#include "recipe/model/rope_scaling.h"
 
 namespace titan::train {
-
-/// The RoPE rotations e^(i t theta^(-2j/K)) of token t and pair j, complex64 [max_seq_len, K/2], from fp32 angles as
-/// torchtitan computes them. `scaling` changes the frequencies and the magnitude of the rotations
-/// (recipe/model/rope_frequencies.h). \source Su et al., RoFormer; torchtitan v0.2.2 precompute_freqs_cis
-at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
-                      const std::optional<recipe::RopeScaling>& scaling = {});
 
 /// The weights and settings of one layer's attention.
 struct AttentionWeights {

@@ -9,6 +9,7 @@
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/model/blocks.h"
 #include "libtrain/engine/model/functions/rms_norm.h"
+#include "libtrain/engine/model/functions/rope.h"
 #include "libtrain/engine/model/init.h"
 #include "libtrain/engine/model/moe.h"
 #include "recipe/plan/run_plan.h"

@@ -14,7 +14,7 @@
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/model/read_back.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 
 namespace titan::train {
 

@@ -7,7 +7,7 @@
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"

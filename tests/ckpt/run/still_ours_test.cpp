@@ -1,5 +1,5 @@
 // What a run that lost its lock may still do: nothing that others see.
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include "ckpt/format/shard_file.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/verifier.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"

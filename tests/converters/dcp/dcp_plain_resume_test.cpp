@@ -11,7 +11,7 @@
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/parts.h"
 #include "converters/hf/hf_config.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "recipe/model/manifest_dims.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/dcp/dcp_builder.h"

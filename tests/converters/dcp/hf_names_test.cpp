@@ -13,7 +13,7 @@
 #include "converters/dcp/parts.h"
 #include "converters/foreign_view.h"
 #include "converters/hf/hf_config.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "recipe/model/family.h"
 #include "recipe/model/manifest_dims.h"
 #include "recipe/model/parameters.h"

@@ -9,7 +9,7 @@
 #include "converters/foreign_view.h"
 #include "converters/mistral/mistral_format.h"
 #include "converters/mistral/params.h"
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/mem_fs.h"

@@ -7,6 +7,7 @@
 
 #include "libtrain/engine/device/cpu_kernels.h"
 #include "libtrain/engine/model/blocks.h"
+#include "libtrain/engine/model/functions/rope.h"
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/tiny_model.h"
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "libtrain/engine/model/blocks.h"
+#include "libtrain/engine/model/functions/rope.h"
 #include "recipe/plan/plan_values.h"
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"

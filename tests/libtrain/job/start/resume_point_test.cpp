@@ -8,7 +8,7 @@
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/run/near_folder.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 #include "recipe/keys/config.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/read/reader.h"
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 #include "libtrain/job/start/prepare.h"
 #include "recipe/keys/loader.h"
 #include "tests/support/checkpoints.h"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "libtrain/engine/model/blocks.h"
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
 

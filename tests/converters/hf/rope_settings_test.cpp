@@ -1,4 +1,4 @@
-#include "converters/hf/hf_rope.h"
+#include "converters/hf/rope_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "converters/hf/hf_config.h"
 #include "recipe/model/rope_scaling.h"
 
-namespace titan::convert::hf_rope_test {
+namespace titan::convert::rope_settings_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -93,4 +93,4 @@ TEST(HfRope, AnExportReadsBack) {
 }
 
 }  // namespace
-}  // namespace titan::convert::hf_rope_test
+}  // namespace titan::convert::rope_settings_test

@@ -20,15 +20,15 @@ struct MappedName {
   bool operator==(const MappedName&) const = default;
 };
 
-class NameTable {
+class NameMap {
  public:
   /// `column`: the format's names. `moves`: the format stores rows of queries and keys in another order than Titan.
   /// `derivable`: name patterns of tensors whose values follow from the configuration.
-  NameTable(std::string_view recipe::ParameterKind::*column, bool moves, std::vector<std::string_view> derivable = {})
+  NameMap(std::string_view recipe::ParameterKind::*column, bool moves, std::vector<std::string_view> derivable = {})
       : column_(column), moves_(moves), derivable_(std::move(derivable)) {}
 
   /// The table for the parts of `model` only: some names mean other parts in other families.
-  NameTable of(const recipe::ModelDims& model) const;
+  NameMap of(const recipe::ModelDims& model) const;
 
   /// Titan's name for the format's name `theirs`, or nullopt.
   std::optional<MappedName> ours(std::string_view theirs) const;
@@ -49,11 +49,11 @@ class NameTable {
 };
 
 /// Hugging Face's names. This table lacks the names of Mixtral's experts; its of() for a Mixtral has them.
-const NameTable& huggingface_names();
-const NameTable& mistral_names();
+const NameMap& huggingface_names();
+const NameMap& mistral_names();
 /// GGUF's names, with the row order of architecture qwen2.
-const NameTable& gguf_tensor_names();
+const NameMap& gguf_tensor_names();
 /// torchtitan 0.3.0's names; those of 0.2.2 are Titan's.
-const NameTable& torchtitan_names();
+const NameMap& torchtitan_names();
 
 }  // namespace titan::convert

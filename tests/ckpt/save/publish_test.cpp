@@ -1,4 +1,4 @@
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt::sync_and_publish_test {
+namespace titan::ckpt::publish_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
@@ -229,4 +229,4 @@ TEST(Publish, AFailedLatestIsAWarning) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt::sync_and_publish_test
+}  // namespace titan::ckpt::publish_test

@@ -1,4 +1,4 @@
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "recipe/model/parameters.h"
 
-namespace titan::convert::name_table_test {
+namespace titan::convert::name_map_test {
 namespace {
 
 TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
@@ -57,7 +57,7 @@ TEST(HuggingfaceNames, OfAModelAreThoseOfItsFamily) {
   recipe::ModelDims qwen = mixtral;
   qwen.qk_norm = true;
   for (const recipe::ModelDims& model : {olmo, mixtral, qwen}) {
-    const NameTable names = huggingface_names().of(model);
+    const NameMap names = huggingface_names().of(model);
     std::set<std::string> seen;
     for (const ckpt::ParameterMeta& meta : recipe::model_parameters(model)) {
       const auto there = names.theirs(meta.name);
@@ -120,4 +120,4 @@ TEST(TorchtitanNames, OfEveryNewerOneLeadBack) {
 }
 
 }  // namespace
-}  // namespace titan::convert::name_table_test
+}  // namespace titan::convert::name_map_test

@@ -1,4 +1,4 @@
-#include "converters/name_table.h"
+#include "converters/name_map.h"
 
 #include <algorithm>
 
@@ -6,23 +6,23 @@ namespace titan::convert {
 
 using recipe::ParameterKind;
 
-NameTable NameTable::of(const recipe::ModelDims& model) const {
-  NameTable table = *this;
+NameMap NameMap::of(const recipe::ModelDims& model) const {
+  NameMap table = *this;
   table.model_ = model;
   return table;
 }
 
-bool NameTable::is_mixtral(const ParameterKind& kind) const {
+bool NameMap::is_mixtral(const ParameterKind& kind) const {
   // Qwen3-MoE has norms of heads, Mixtral does not.
   return model_ && !model_->qk_norm && column_ == &ParameterKind::huggingface && !kind.mixtral.empty();
 }
 
-std::string_view NameTable::name_of(const ParameterKind& kind) const {
+std::string_view NameMap::name_of(const ParameterKind& kind) const {
   if (model_ && !kind.is_in(*model_)) return {};
   return is_mixtral(kind) ? kind.mixtral : kind.*column_;
 }
 
-std::optional<MappedName> NameTable::ours(std::string_view theirs) const {
+std::optional<MappedName> NameMap::ours(std::string_view theirs) const {
   recipe::PatternDigits digits;
   for (const ParameterKind& kind : recipe::parameter_kinds()) {
     const std::string_view name = name_of(kind);
@@ -34,7 +34,7 @@ std::optional<MappedName> NameTable::ours(std::string_view theirs) const {
   return std::nullopt;
 }
 
-std::optional<MappedName> NameTable::theirs(std::string_view ours) const {
+std::optional<MappedName> NameMap::theirs(std::string_view ours) const {
   recipe::PatternDigits digits;
   for (const ParameterKind& kind : recipe::parameter_kinds())
     if (const std::string_view name = name_of(kind); !name.empty() && recipe::fits_pattern(ours, kind.ours, digits))
@@ -42,30 +42,30 @@ std::optional<MappedName> NameTable::theirs(std::string_view ours) const {
   return std::nullopt;
 }
 
-bool NameTable::derivable(std::string_view theirs) const {
+bool NameMap::derivable(std::string_view theirs) const {
   recipe::PatternDigits digits;
   return std::ranges::any_of(derivable_,
                              [&](std::string_view pattern) { return recipe::fits_pattern(theirs, pattern, digits); });
 }
 
-const NameTable& huggingface_names() {
-  static const NameTable table(&ParameterKind::huggingface, /*moves=*/true,
-                               {"model.layers.#.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq"});
+const NameMap& huggingface_names() {
+  static const NameMap table(&ParameterKind::huggingface, /*moves=*/true,
+                             {"model.layers.#.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq"});
   return table;
 }
 
-const NameTable& mistral_names() {
-  static const NameTable table(&ParameterKind::mistral, /*moves=*/false);
+const NameMap& mistral_names() {
+  static const NameMap table(&ParameterKind::mistral, /*moves=*/false);
   return table;
 }
 
-const NameTable& gguf_tensor_names() {
-  static const NameTable table(&ParameterKind::gguf, /*moves=*/true, {"rope_freqs.weight"});
+const NameMap& gguf_tensor_names() {
+  static const NameMap table(&ParameterKind::gguf, /*moves=*/true, {"rope_freqs.weight"});
   return table;
 }
 
-const NameTable& torchtitan_names() {
-  static const NameTable table(&ParameterKind::newer, /*moves=*/false, {"freqs_cis", "rope.cache", "rope_cache"});
+const NameMap& torchtitan_names() {
+  static const NameMap table(&ParameterKind::newer, /*moves=*/false, {"freqs_cis", "rope.cache", "rope_cache"});
   return table;
 }
 

@@ -1,4 +1,4 @@
-#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/publish.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "converters/hf/hf_rope.h"
+#include "converters/hf/rope_settings.h"
 
 #include "ckpt/base/toml_text.h"
 
