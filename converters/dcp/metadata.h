@@ -37,7 +37,7 @@ struct TensorEntry {
   bool operator==(const TensorEntry&) const = default;
 };
 
-/// A plain value.
+/// A value other than a tensor.
 struct BytesEntry {
   std::string name;
   ItemPlace place;

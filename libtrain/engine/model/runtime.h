@@ -9,8 +9,8 @@ namespace titan::train {
 /// it on the main thread before the first tensor operation; a later call changes only `threads`. The sums of some
 /// kernels depend on `threads`, which is therefore part of a run's class (glossary).
 void setup_determinism(int threads);
-/// Sets the number of computing threads for the calling thread, since BLAS keeps it per thread. Call this first in
-/// every thread that runs tensor operations.
+/// Sets the number of computing threads, that of setup_determinism(), for the calling thread, since BLAS keeps it per
+/// thread. Call this first in every thread that runs tensor operations.
 void setup_thread();
 
 std::string torch_version();  ///< "2.11.0+cu130"
