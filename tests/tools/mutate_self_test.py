@@ -30,6 +30,10 @@ timeout = 60
 targets = ["toy"]
 command = "./toy {filter}"
 timeout = 60
+[stage.listed]
+targets = ["toy"]
+command = "./lister {filter}"
+timeout = 60
 [stage.short]
 targets = ["toy"]
 command = "./toy && ! grep -q 9 ../toy.cpp || cat $MUTATE_FIFO"
@@ -39,6 +43,20 @@ MUTANTS = {"kills": ("toy.cpp", "x > 3", "x > 4", "toy"), "lives": ("toy.cpp", "
            "gone": ("toy.cpp", "x > 5", "x > 6", "toy"), "twice": ("toy.cpp", "capped", "cupped", "toy"),
            "broken": ("toy.cpp", "x > 3", "x > ", "toy"), "hangs": ("toy.cpp", "capped(4)", "capped(9)", "short"),
            "held": ("toy.cpp", "x > 3", "x > 2", "held")}
+
+
+def look_at_filters(toy):
+    """--check: a filter that matches no test of a built program."""
+    lister = toy.root / "build" / "lister"
+    lister.write_text("#!/bin/sh\nprintf 'Suite.\\n  One\\n  Two  # GetParam() = 2\\n'\n")
+    lister.chmod(0o755)
+    for fitting in ("Suite.*", "Suite.Two", "Other.*:*One"):
+        toy.write("filters", mutant("chooses", *MUTANTS["kills"][:3], "listed") + f'filter = "{fitting}"\n')
+        expect(toy.run("--check", "--id", "chooses")[0] == 0, f"the filter {fitting} is refused")
+    toy.write("filters", mutant("chooses", *MUTANTS["kills"][:3], "listed") + 'filter = "Other.*"\n')
+    code, output = toy.run("--check", "--id", "chooses")
+    expect(code == 1 and "chooses: its filter Other.* matches no test of stage listed" in output, output)
+    toy.write("filters", "")
 
 
 def mutant(name, file, old, new, *stages):
@@ -217,6 +235,7 @@ def main():
         expect(code == 1 and "gone: its text occurs 0 times" in output and "twice: its text occurs 3 times" in output, output)
         expect(toy.run("--check", "--id", "kills")[0] == 0, "a text that is there once is refused")
         expect(toy.run("--id", "nobody")[0] == 2, "an unknown id is taken")
+        look_at_filters(toy)
 
         for number in (signal.SIGINT, signal.SIGTERM):
             expect(toy.stop_in_the_middle(number) == 130, f"not 130 after signal {number}")
