@@ -159,9 +159,9 @@ Status take_metadata(ckpt::Fs& fs, const std::string& path, TokenFile* file) {
   return {};
 }
 
-Status take_nanotron(ckpt::Fs& fs, const OpenFile& open, TokenFile* file) {
+Status take_nanotron(ckpt::Fs& fs, const OpenFile& open, bool alone, TokenFile* file) {
   file->format = TokenFormat::kNanotron;
-  if (const std::string metadata = file->path + ".metadata"; is_there(fs, metadata)) {
+  if (const std::string metadata = file->path + ".metadata"; !alone && is_there(fs, metadata)) {
     TITAN_RETURN_IF_ERROR(take_metadata(fs, metadata, file));
     if (file->index.empty()) file->metadata = metadata;
   }
@@ -218,24 +218,24 @@ std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path) {
   return is_there(fs, path + ".bin") && is_there(fs, path + ".idx") ? path + ".bin" : "";
 }
 
-Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width) {
+Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width, bool alone) {
   TITAN_ASSIGN_OR_RETURN(const OpenFile open, open_file(fs, path));
   if (const std::string ids = ids_of_index(path); !ids.empty()) {
-    if (is_there(fs, ids)) return open_token_file(fs, ids, raw_width);
+    if (is_there(fs, ids)) return open_token_file(fs, ids, raw_width, alone);
     return ckpt::invalid("'" + path + "' is an index, and the ids that it is of are not there: '" + ids + "'");
   }
   TokenFile file;
   file.path = path;
   file.width = raw_width;
-  if (path.ends_with(".bin"))
+  if (path.ends_with(".bin") && !alone)
     if (const std::string index = path.substr(0, path.size() - 4) + ".idx"; is_there(fs, index)) {
       file.index = index;
       TITAN_RETURN_IF_ERROR(take_megatron(fs, open, &file));
       return file;
     }
   if (path.ends_with(".ds")) {
-    if (is_there(fs, path + ".index")) file.index = path + ".index";
-    TITAN_RETURN_IF_ERROR(take_nanotron(fs, open, &file));
+    if (!alone && is_there(fs, path + ".index")) file.index = path + ".index";
+    TITAN_RETURN_IF_ERROR(take_nanotron(fs, open, alone, &file));
     return file;
   }
   std::vector<std::byte> beginning(std::min<std::uint64_t>(open.size, kLongestNpyHeader));

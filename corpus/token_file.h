@@ -42,11 +42,12 @@ std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path);
 
 /// Finds the layout of a file of ids. `path`: the file itself, or its index or metadata file. A `.bin` with an `.idx`
 /// next to it is Megatron's, a `.ds` is nanotron's. `raw_width`: bytes per id (2 or 4) of raw ids, and of nanotron's
-/// ids if nanotron's metadata do not record the width. \error kInvalid: the file of ids does not exist, is a NumPy
-/// array of another type or of several dimensions, or has a size that is not a multiple of the id width; the index is
-/// not one of ids; kUnsupported: an index of another version; kCorrupt: an index or array that is incomplete or
-/// contradicts the file; kMediaError, kFailed
-ckpt::Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width);
+/// ids if nanotron's metadata do not record the width. `alone`: index and metadata are ignored. \error kInvalid: the
+/// file of ids does not exist, is a NumPy array of another type or of several dimensions, or has a size that is not a
+/// multiple of the id width; the index is not one of ids; kUnsupported: an index of another version; kCorrupt: an index
+/// or array that is incomplete or contradicts the file; kMediaError, kFailed
+ckpt::Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width,
+                                        bool alone = false);
 
 /// Where the index file stores document ends: u64, ascending. The last end is left out, since it is the end of the file
 /// of ids.

@@ -18,12 +18,6 @@ std::vector<ckpt::DataFile> Dataset::files() const {
   return files;
 }
 
-std::vector<KnownFile> Dataset::known() const {
-  std::vector<KnownFile> known;
-  for (const ckpt::DataFile& file : files()) known.push_back({file, ends_[known.size()]});
-  return known;
-}
-
 namespace {
 
 /// A started pass is identified by sample numbers, so the number of samples must be unchanged.
@@ -31,8 +25,7 @@ Status check_count(std::uint64_t stored, std::uint64_t there, const std::string&
   if (stored == there) return {};
   return ckpt::incompatible("the checkpoint counts " + std::to_string(stored) + " samples" + what +
                             ", and the data have " + std::to_string(there))
-      .with_hint(
-          "put back the files that were next to the data when the run began (an index, metadata), or remove new ones");
+      .with_hint("put back the files that were next to the data when the run began (an index, metadata)");
 }
 
 }  // namespace

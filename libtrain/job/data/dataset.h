@@ -64,6 +64,7 @@ ckpt::Status check_not_run_folder(const std::string& path, const std::string& ru
 struct KnownFile {
   ckpt::DataFile file;
   std::optional<ckpt::Digest> ends;  ///< digest of its first and last 4 KiB; absent for small files
+  bool alone = false;  ///< the files that belong to it came after the run began, and the run does not use them
   bool operator==(const KnownFile&) const = default;
 };
 
@@ -86,8 +87,8 @@ class Dataset {
 
   /// Fingerprints of all files; the files of validation come last.
   std::vector<ckpt::DataFile> files() const;
-  /// files(), in the form for `checked` in another rank's open(). Call it before continue_from().
-  std::vector<KnownFile> known() const;
+  /// The files as they were opened, for `checked` in another rank's open().
+  const std::vector<KnownFile>& known() const { return known_; }
   /// The data position at which this start begins, with the fingerprints of the files: sample 0, or the position that
   /// continue_from() was given.
   const ckpt::DataPosition& origin() const { return origin_; }
@@ -180,7 +181,7 @@ class Dataset {
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
   std::vector<ckpt::DataFile> validation_files_;
-  std::vector<std::optional<ckpt::Digest>> ends_;  // of all files
+  std::vector<KnownFile> known_;  // of all files
   std::vector<std::string> warnings_, left_out_;
   std::uint64_t vocab_size_ = 0;
   bool documents_ = false, whole_ = false, plain_ = true;

@@ -126,12 +126,7 @@ Result<OpenedFiles> Dataset::open_files(const recipe::Config& config, const std:
   TITAN_ASSIGN_OR_RETURN(OpenedFiles opened,
                          open_token_files(found.paths, kind, key, checked, stop, found.beside, rule));
   if (text != nullptr) {  // a token folder is identified by the texts that it was made of
-    opened.files.clear();
-    opened.ends.clear();
-    for (const KnownFile& known : text->files) {
-      opened.files.push_back(known.file);
-      opened.ends.push_back(known.ends);
-    }
+    opened.files = text->files;
     found.left_out = text->left_out;
   }
   plain_ = plain_ && opened.stream->all_trained();
@@ -139,7 +134,7 @@ Result<OpenedFiles> Dataset::open_files(const recipe::Config& config, const std:
   append(warnings_, opened.warnings);
   if (!found.twice.empty()) warnings_.push_back(key + ": read as often as named: " + ckpt::first_few(found.twice));
   append(left_out_, found.left_out);
-  append(ends_, opened.ends);
+  append(known_, opened.files);
   if (doubt_.ok()) doubt_ = opened.doubt;
   return opened;
 }
@@ -151,7 +146,7 @@ Status Dataset::open_set(const recipe::Config& config, const Source& source, std
   TITAN_ASSIGN_OR_RETURN(OpenedFiles opened,
                          open_files(config, source.choice.path, source.key, checked, stop, source.text));
   raw_ |= opened.raw && config.training.dataset == "tokens";
-  append(origin_.files, opened.files);
+  for (const KnownFile& known : opened.files) origin_.files.push_back(known.file);
   const std::uint64_t tokens = opened.stream->size();
   sets_.push_back({std::move(opened.stream), {}, tokens});
   if (source.key != "training.datasets") return {};
@@ -231,7 +226,7 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::span<const
     TITAN_ASSIGN_OR_RETURN(OpenedFiles opened,
                            open_files(config, *options.dataset_path, "validation.dataset_path", checked, stop, text));
     validation_ = std::move(opened.stream);
-    validation_files_ = std::move(opened.files);
+    for (const KnownFile& known : opened.files) validation_files_.push_back(known.file);
     validation_samples_ = sample_count(validation_->size(), seq_len, seq_len);
     if (validation_samples_ == 0)
       return too_short("the validation dataset", validation_->size(), seq_len,

@@ -190,8 +190,8 @@ Status check_text(const MappedFile& file, std::string_view text, const ckpt::Can
       .with_hint("convert it (iconv -t UTF-8), or read binary token files with --training.dataset=tokens");
 }
 
-/// The layout of ids in a file.
-Result<corpus::TokenFile> layout_of(const MappedFile& file, TokenKind kind) {
+/// The layout of ids in a file. `alone`: its index and metadata are ignored.
+Result<corpus::TokenFile> layout_of(const MappedFile& file, TokenKind kind, bool alone = false) {
   if (kind == TokenKind::kUtf8Bytes) {
     corpus::TokenFile text;
     text.path = file.path();
@@ -200,7 +200,7 @@ Result<corpus::TokenFile> layout_of(const MappedFile& file, TokenKind kind) {
     return text;
   }
   const std::uint32_t width = kind == TokenKind::kUint16 ? 2 : 4;
-  auto layout = corpus::open_token_file(ckpt::posix_fs(), file.path(), width);
+  auto layout = corpus::open_token_file(ckpt::posix_fs(), file.path(), width, alone);
   if (!layout.ok() && layout.status().code == ckpt::Code::kInvalid && file.bytes().size() % width != 0)
     return layout.status().with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") +
                                      ") the type of this file?");
@@ -302,7 +302,9 @@ Result<KnownFile> known_file(const std::string& path, std::span<const std::byte>
       return other.file.bytes == one.bytes && other.file.blocks == one.blocks;
     });
   };
-  return !is_known(file.file) && is_known(plain.file) ? plain : file;
+  file.alone = !is_known(file.file) && is_known(plain.file);
+  if (file.alone) file.file = plain.file;
+  return file;
 }
 
 namespace {
@@ -330,6 +332,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   std::vector<DataSegment> segments;
   std::uint64_t tokens = 0;
   Oddities odd;
+  std::vector<std::string> late;  // files that came after the run began
   for (const std::string& path : paths) {
     TITAN_RETURN_IF_ERROR(stop.check());
     TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
@@ -343,11 +346,16 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     if (opened.doubt.ok() && raw) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); raw && !look.empty()) odd[look].push_back(path);
     const std::size_t place = opened.files.size();
-    const BesideTokens own = place < beside.size() ? beside[place] : BesideTokens{};
-    TITAN_ASSIGN_OR_RETURN(KnownFile as_known, known_file(path, file.bytes(), checked, belongings(own, layout)));
-    opened.ends.push_back(as_known.ends);
-    opened.files.push_back(std::move(as_known.file));
-    const bool known = std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
+    BesideTokens own = place < beside.size() ? beside[place] : BesideTokens{};
+    const std::vector<std::string> belonging = belongings(own, layout);
+    TITAN_ASSIGN_OR_RETURN(const KnownFile as_known, known_file(path, file.bytes(), checked, belonging));
+    if (as_known.alone) {
+      TITAN_ASSIGN_OR_RETURN(layout, layout_of(file, kind, /*alone=*/true));
+      own = {};
+      late.insert(late.end(), belonging.begin(), belonging.end());
+    }
+    opened.files.push_back(as_known);
+    const bool known = std::ranges::find(checked, as_known.file, &KnownFile::file) != checked.end();
     if (kind == TokenKind::kUtf8Bytes && !(known && opened.doubt.ok()))
       TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
     // An index is part of the fingerprint: a rank that knows the fingerprint need not check the index again.
@@ -365,6 +373,9 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   if (tokens == 0)
     return ckpt::invalid(key + ": the dataset is empty (" + paths.front() +
                          (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "") + ")");
+  if (!late.empty())
+    opened.warnings.push_back(
+        key + ": the run began without these files and does not use them (a new run does): " + ckpt::first_few(late));
   for (const auto& [look, names] : odd) opened.warnings.push_back(key + " " + look + ": " + ckpt::first_few(names));
   const std::uint64_t bound = kind == TokenKind::kUtf8Bytes ? 256 : 0;
   opened.stream =

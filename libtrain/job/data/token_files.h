@@ -58,8 +58,9 @@ ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> c
 /// Name, size and fingerprint of a file, in the form that other ranks get. If a file of `known` has the same name, size
 /// and KnownFile::ends, its fingerprint is reused. `beside`: paths of the files that belong to a file of ids: document
 /// ends, ranges that are trained on, index, metadata. These files are part of the fingerprint, unless `known` has the
-/// fingerprint without them: a run that began without these files keeps its fingerprint. This rule is part of the
-/// checkpoint format's contract. \error for files in `beside`, as MappedFile::open
+/// fingerprint without them: a run that began without these files keeps its fingerprint, and does not use them
+/// (KnownFile::alone). This rule is part of the checkpoint format's contract. \error for files in `beside`, as
+/// MappedFile::open
 ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
                                    std::span<const KnownFile> known, std::span<const std::string> beside = {});
 
@@ -72,12 +73,11 @@ struct DocumentRule {
 
 struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
-  std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
-  std::vector<std::optional<ckpt::Digest>> ends;  ///< KnownFile::ends of each file
-  bool raw = false;                               ///< some files are ids or text without header or index
-  bool unended = false;                           ///< document ends are asked for, and some files of ids have none
-  std::vector<std::string> warnings;              ///< about files that do not look like data
-  ckpt::Status doubt;                             ///< not ok: a new run refuses these data (data_plausibility.h)
+  std::vector<KnownFile> files;       ///< in stream order
+  bool raw = false;                   ///< some files are ids or text without header or index
+  bool unended = false;               ///< document ends are asked for, and some files of ids have none
+  std::vector<std::string> warnings;  ///< about files that do not look like data
+  ckpt::Status doubt;                 ///< not ok: a new run refuses these data (data_plausibility.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Checks that each text is UTF-8,
 /// except files whose name and fingerprint are in `checked`; these are checked, too, if the data are doubtful

@@ -6,8 +6,8 @@ namespace titan::train {
 
 std::string encode_files(const std::vector<KnownFile>& files) {
   MessageWriter out;
-  for (const auto& [file, ends] : files)
-    out.text(file.name).number(file.bytes).text(file.blocks.hex()).text(ends ? ends->hex() : "");
+  for (const auto& [file, ends, alone] : files)
+    out.text(file.name).number(file.bytes).text(file.blocks.hex()).text(ends ? ends->hex() : "").number(alone);
   return out.take();
 }
 
@@ -16,7 +16,8 @@ std::vector<KnownFile> decode_files(std::string_view bytes) {
   for (MessageReader in(bytes); !in.at_end();) {
     ckpt::DataFile file{in.text(), in.number(), {}};
     file.blocks = ckpt::digest_from_hex(in.text()).value_or(ckpt::Digest{});
-    files.push_back({std::move(file), ckpt::digest_from_hex(in.text())});
+    const std::optional<ckpt::Digest> ends = ckpt::digest_from_hex(in.text());
+    files.push_back({std::move(file), ends, in.number() != 0});
   }
   return files;
 }

@@ -14,6 +14,7 @@ namespace titan::train::dataset_open_test {
 namespace {
 
 using ckpt::Code;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -184,7 +185,10 @@ TEST_F(OpenedData, TheWidthOfIdsBelongsToTheFingerprint) {
   const std::unique_ptr<Dataset> wide = open();
   EXPECT_EQ(wide->samples_per_epoch(), 2u);
   EXPECT_NE(wide->files(), plain->files());
-  EXPECT_EQ(open(plain->known())->files(), plain->files()) << "who began without it is told by the count";
+  const std::unique_ptr<Dataset> continued = open(plain->known());
+  EXPECT_EQ(continued->files(), plain->files());
+  EXPECT_EQ(continued->samples_per_epoch(), plain->samples_per_epoch())
+      << "a run that began without it reads on as it did";
   EXPECT_NE(open(wide->known())->files(), plain->files());
   dir.write("a.ds.index", bytes_of<std::uint64_t>({25}));
   const std::vector<ckpt::DataFile> indexed = open()->files();
@@ -272,10 +276,37 @@ TEST_F(OpenedData, WhatSaysWhereDocumentsEndBelongsToTheFingerprint) {
   dir.write("m.idx", megatron_index({5, 20}));
   const std::vector<ckpt::DataFile> indexed = open()->files();
   EXPECT_NE(indexed, plain->files());
-  EXPECT_EQ(open(plain->known())->files(), plain->files()) << "who began without it goes on so";
+  EXPECT_EQ(open(plain->known())->files(), plain->files()) << "a run that began without it has its data still";
   std::vector<KnownFile> both = plain->known();
   both.push_back({indexed[0], std::nullopt});
   EXPECT_EQ(open(both)->files(), indexed);
+}
+
+// 300 KB: ranks take the fingerprint of such a file from rank 0, which says that the file is alone.
+TEST_F(OpenedData, DocumentEndsThatCameAfterARunBeganChangeNoSample) {
+  for (const std::uint32_t count : {25u, 150'000u}) {
+    std::vector<std::uint16_t> ids;
+    for (std::uint32_t i = 0; i < count; ++i) ids.push_back(static_cast<std::uint16_t>(i % 60'000));
+    config.training.dataset_path = dir.write("late.bin", bytes_of(ids));
+    for (const char* pack : {"cut", "whole"}) {
+      std::filesystem::remove(std::string(dir / "late.idx"));
+      config.training.pack = pack;
+      config.training.document_mask = true;
+      const std::unique_ptr<Dataset> begun = open();
+      dir.write("late.idx", megatron_index({5, count - 5}));
+      EXPECT_THAT(starts(*open(), 0), Contains(5)) << "a new run uses it";
+      std::vector<KnownFile> stored = begun->known();  // a checkpoint has the fingerprint alone
+      for (KnownFile& file : stored) file.ends.reset();
+      const std::unique_ptr<Dataset> rank0 = open(stored), rank1 = open(rank0->known());
+      for (const Dataset* const next : {rank0.get(), rank1.get()}) {
+        EXPECT_EQ(next->files(), begun->files());
+        EXPECT_EQ(next->samples_per_epoch(), begun->samples_per_epoch());
+        EXPECT_EQ(starts(*next, 0), starts(*begun, 0)) << count << " " << pack;
+        EXPECT_EQ(sample(*next, 0), sample(*begun, 0));
+        EXPECT_THAT(next->warnings(), Contains(HasSubstr("does not use them (a new run does): " + (dir / "late.idx"))));
+      }
+    }
+  }
 }
 
 TEST_F(OpenedData, WhatLiesBesideAFileStaysWithItInAList) {

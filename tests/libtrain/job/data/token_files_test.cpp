@@ -233,7 +233,7 @@ TEST(TokenFiles, IdsOfOtherProgramsAreOneStream) {
   EXPECT_EQ(all, (std::vector<std::int64_t>{1, 70000, 3, 4, 5, 6, -7, 8, 9, 10}));
   opened->stream->read(4, part);
   EXPECT_EQ(part, (std::vector<std::int64_t>{5, 6, -7}));
-  EXPECT_EQ(opened->files[2].bytes, 10u + 55 + 16) << "a fingerprint is of the whole file";
+  EXPECT_EQ(opened->files[2].file.bytes, 10u + 55 + 16) << "a fingerprint is of the whole file";
   const std::size_t turned[] = {3, 2, 1, 0};
   opened->stream->arrange(turned);
   opened->stream->read(0, all);
@@ -300,7 +300,7 @@ TEST(TokenFiles, AnothersFingerprintServesWhereNameSizeAndEndsAgree) {
   const auto open = [](const std::string& path, std::span<const KnownFile> known) {
     auto opened = open_token_files({path}, TokenKind::kUtf8Bytes, "key", known);
     EXPECT_TRUE(opened.ok()) << opened.status().message;
-    return std::pair(opened->files.at(0), opened->ends.at(0));
+    return std::pair(opened->files.at(0).file, opened->files.at(0).ends);
   };
   const std::string path = dir.write("a.txt", text);
   const auto [file, ends] = open(path, {});

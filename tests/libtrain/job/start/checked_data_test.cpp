@@ -10,7 +10,7 @@ namespace {
 TEST(CheckedData, ComesBackAsItWas) {
   const std::vector<KnownFile> files{{{"a.txt", 5, ckpt::digest_of("a")}, ckpt::digest_of("ends")},
                                      {{"", 0, {}}, {}},
-                                     {{"b", 7, ckpt::digest_of("b")}, {}}};
+                                     {{"b", 7, ckpt::digest_of("b")}, {}, /*alone=*/true}};
   EXPECT_EQ(decode_files(encode_files(files)), files);
   EXPECT_TRUE(decode_files("").empty());
   EXPECT_THROW(decode_files(encode_files(files).substr(0, 20)), std::runtime_error);
