@@ -247,9 +247,12 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recip
   TITAN_ASSIGN_OR_RETURN(rules, rules_for_ours(source, rules));
   auto match = match_weights(source.tensors(), plan.parameters, rules, static_cast<std::uint64_t>(plan.dims.head_dim));
   if (match.ok()) match->left_out = std::move(left_out);
-  const bool attention = !match.ok() || std::ranges::any_of(match->loaded, [&](const WeightMatch::Pair& pair) {
-    return plan.parameters[pair.parameter].name.find(".attention.") != std::string::npos;
-  });
+  const auto takes = [&](const char* part) {
+    return !match.ok() || std::ranges::any_of(match->loaded, [&](const WeightMatch::Pair& pair) {
+      return plan.parameters[pair.parameter].name.find(part) != std::string::npos;
+    });
+  };
+  const bool attention = takes(".attention."), experts = takes(".moe.");
   Status other = ckpt::incompatible("the configuration's model is not that of " + source.path());
   bool by_shapes = false, by_permission = false;
   for (const recipe::Drift& row :
@@ -257,11 +260,14 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recip
     const std::string line =
         row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
     const recipe::TransferRule rule = recipe::find_key(row.key)->transfer;
-    const bool of_heads = row.key != "model.norm_eps" && rule != recipe::TransferRule::kShapes;
+    const bool of_experts = row.key == "model.experts_per_token" || row.key == "model.route_norm";
+    const bool of_heads = row.key != "model.norm_eps" && rule != recipe::TransferRule::kShapes && !of_experts;
     if (rule == recipe::TransferRule::kShapes && recipe::gives_rules(config)) {
       warnings->push_back("by " + config.checkpoint.initial_load_map.value_or("the rules for names") + ", " + line);
     } else if (of_heads && !attention) {
       warnings->push_back("no weight of attention is taken; " + line);
+    } else if (of_experts && !experts) {
+      warnings->push_back("no weight of experts is taken; " + line);
     } else if (rule == recipe::TransferRule::kPermission && permission.allow.contains(row.key)) {
       warnings->push_back("the weights were trained with another value: " + line);
     } else {

@@ -110,7 +110,7 @@ TEST_F(Hook, AStopEndsTheWaitAndSaysWhatTheNextStartRuns) {
       problems_,
       ElementsAre(
           HasSubstr("for step 10 was ended: the run has ended; the next start runs the command for the newest step"),
-          HasSubstr("did not run for step 20: the run has ended; it runs at the next")));
+          HasSubstr("did not run for step 20: the run has ended; the next start runs the command")));
   EXPECT_THAT(done_, IsEmpty());
 }
 

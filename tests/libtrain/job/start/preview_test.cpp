@@ -42,9 +42,10 @@ struct Outcome {
   std::vector<std::string> warnings;
 };
 
-/// Starts from weights of kSource with these flags.
-Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>& allow = {}) {
-  const auto weights = weights_with(kSource);
+/// Starts from weights of a model with the flags `of`, with these flags.
+Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>& allow = {},
+                 const std::vector<std::string>& of = kSource) {
+  const auto weights = weights_with(of);
   const ckpt::WeightSource& source = *weights;
   flags.push_back("--checkpoint.initial_load_path=weights");
   const auto loaded = model_of_weights(recipe::load_ok("", flags), source);
@@ -182,6 +183,22 @@ TEST(Transfer, WithoutAnyAttentionFromTheWeightsHeadsMayDiffer) {
   EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
   EXPECT_THAT(outcome.warnings,
               Contains("no weight of attention is taken; model.n_heads: 4 in the checkpoint, 2 in the configuration"));
+}
+
+TEST(Transfer, WithoutAnyExpertFromTheWeightsTheRoutingMayDiffer) {
+  const ScratchDir scratch;
+  std::vector<std::string> mixture = kSource;
+  mixture.insert(mixture.end(), {"--model.n_experts=4", "--model.experts_per_token=2"});
+  const auto start_without = [&](const std::string& part) {
+    const std::string map = scratch.write("map.toml", "skip = [\"" + part + "\"]\ncreate = [\"" + part + "\"]\n");
+    return transfer({"--model.experts_per_token=1", "--model.n_experts=4", "--checkpoint.initial_load_map=" + map}, {},
+                    mixture);
+  };
+  const Outcome outcome = start_without("*.moe.*");
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
+  EXPECT_THAT(outcome.warnings, Contains("no weight of experts is taken; model.experts_per_token: 2 in the checkpoint, "
+                                         "1 in the configuration"));
+  EXPECT_THAT(start_without("*.attention.*").status.causes, Contains(HasSubstr("model.experts_per_token")));
 }
 
 }  // namespace
