@@ -238,7 +238,8 @@ std::span<const Format* const> formats();
 /// The format called `name`. \error kInvalid, naming the known formats
 Result<const Format*> find_format(const std::string& name);
 /// The format that recognises `path`, or nullptr (also for Titan checkpoints, which have a manifest). \error kNotFound
-/// (`path` is neither a folder nor a regular file), kIncompatible (it is a checkpoint of two formats), as Format::probe
+/// (`path` is neither a folder nor a regular file), kIncompatible (a Hugging Face folder with DCP's .metadata), as
+/// Format::probe
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
 /// True for a regular file or a link to one; false for anything else, or if there is nothing. \error kMediaError,
 /// kFailed

@@ -19,8 +19,8 @@ enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWith
 class Splitter {
  public:
   /// Reads `part`, the object "pre_tokenizer" of tokenizer.json; nullptr: there is none. \error kUnsupported: other
-  /// types than Split, ByteLevel (only as the last one), Digits, Metaspace and Sequence, or a pattern that
-  /// ruby_syntax.h refuses; kInvalid
+  /// types than Split, ByteLevel (only as the last one), Digits, Metaspace and Sequence, an unknown choice within one
+  /// of these, or a pattern that ruby_syntax.h refuses; kInvalid
   static ckpt::Result<Splitter> read(const ckpt::JsonValue* part);
 
   /// Whether there is a ByteLevel: each character of a token in the vocabulary then stands for a byte
