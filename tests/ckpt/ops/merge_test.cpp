@@ -218,8 +218,13 @@ TEST_F(Merge, ADamagedSourceLeavesNothing) {
 }
 
 TEST_F(Merge, ADestinationInsideAnySourceIsRefused) {
-  options_.dst = step_path("/run", 10) + "/sum";
-  EXPECT_EQ(refused().code, Code::kInvalid);
+  for (const bool dry_run : {true, false}) {
+    options_.dry_run = dry_run;
+    for (const int step : {10, 20, 30}) {
+      options_.dst = step_path("/run", step) + "/sum";
+      EXPECT_EQ(refused().code, Code::kInvalid) << step;
+    }
+  }
 }
 
 }  // namespace

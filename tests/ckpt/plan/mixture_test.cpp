@@ -225,6 +225,10 @@ TEST(Mixture, SetsOfOneNameAreNumbered) {
   EXPECT_EQ(mixture_difference(stored, next),
             "new: train.jsonl (3); left out: train.jsonl (2) (50 samples drawn), which loses its place")
       << "which of them it replaces is not known";
+  next = stored;
+  next.files[0].bytes = 20001;
+  EXPECT_EQ(mixture_difference(stored, next),
+            "new: train.jsonl (3); left out: train.jsonl (1) (25 samples drawn), which loses its place");
 }
 
 TEST(Mixture, FromWhereTheEpochsOfASingleSetCountIsSaid) {

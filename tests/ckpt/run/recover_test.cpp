@@ -34,12 +34,16 @@ class Recover : public ::testing::Test {
   void put(const std::string& name, const std::string& text = "") {
     ASSERT_TRUE(put_text(fs, dir + "/" + name, text).ok());
   }
-  /// recover_folder, asked to stop at the call of that name and path.
+  /// recover_folder, asked to stop at the call of that name and path. Counts files that are opened afterwards.
   std::vector<std::string> recover_until(std::string_view call, const std::string& path) {
     CancelSource source;
+    bool asked = false;
+    opened_after_ = 0;
     testing::MeddlingFs meddling(fs);
     meddling.before_calls([&](const char* name, const std::string& at) {
-      if (name == call && at == path) (void)source.request(StopReason::kTerminate);
+      opened_after_ += asked && std::string_view(name) == "open";
+      asked = asked || (name == call && at == path);
+      if (asked) (void)source.request(StopReason::kTerminate);
     });
     lock_wait().cancel = CancelToken(source);
     const std::vector<std::string> problems = recover_folder(meddling, dir);
@@ -49,6 +53,7 @@ class Recover : public ::testing::Test {
 
   MemFs fs;
   std::string dir = "/run/checkpoint";
+  int opened_after_ = 0;
 };
 
 TEST_F(Recover, RemovesLeftoversAndNothingElse) {
@@ -81,9 +86,11 @@ TEST_F(Recover, EndsWithinTheProofOfAStepWhenItIsAskedTo) {
   ASSERT_TRUE(testing::save(fs, dir, testing::make_snapshot({{"a", {300}}}, {1, 1, 1}, 100, 20)).ok());
   ASSERT_TRUE(testing::copy_tree(fs, step, fs, step + ".tmp-rewrite/old"));
   const std::vector<std::string> before = tree(fs, dir);
-  for (const char* name : {"/manifest.json", "/model/shard-00000.h5"})
+  for (const char* name : {"/manifest.json", "/model/shard-00000.h5"}) {
     EXPECT_THAT(recover_until("open", step + name), ElementsAre(AllOf(HasSubstr("tmp-rewrite"), HasSubstr("stopped"))))
         << name;
+    EXPECT_EQ(opened_after_, 0) << name << ": the rest of the step is not read";
+  }
   EXPECT_EQ(tree(fs, dir), before);
   EXPECT_THAT(recover_until("unlink", step + ".tmp-rewrite/old/manifest.json"), ElementsAre(HasSubstr("stopped")));
   EXPECT_THAT(tree(fs, dir), Contains("step-00000020.tmp-rewrite/old/model/"));
