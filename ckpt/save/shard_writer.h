@@ -39,7 +39,7 @@ struct ShardWriteOptions {
 
 /// Creates `<folder>/<member>`, writes every leaf, then the leaf table, makes the file durable and closes it. Leaves of
 /// kZstd pieces are encoded (their `stored` is ignored). Equal input gives equal bytes for any number of threads. Holds
-/// four leaves per thread and one more in memory. The folder is not synced.
+/// 4 T + 1 leaves in memory for T threads. The folder is not synced.
 /// \error kFailed (I/O, zstd, a leaf of the wrong size, as read_back()), kInvalid (no pieces; a compressed chunk larger
 /// than kMaxChunkBytes), the errors of `leaf`
 Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member,
