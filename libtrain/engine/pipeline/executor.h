@@ -42,7 +42,8 @@ using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 /// Load-balancing losses are rounded to multiples of this, so that their sums are exact in any order.
 inline constexpr double kBalanceUnit = 0x1p-30;
 
-/// Runs the steps and validations of one rank.
+/// Runs the steps and validations of one rank. It has many members because each action of the table may need what any
+/// earlier one left: stages, transfers, micro-batches in progress, losses, products.
 class Executor {
  public:
   /// `compute` is the schedule table of all ranks. `stages` are the stages of this rank, in model order. `world`,
