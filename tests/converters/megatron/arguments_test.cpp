@@ -42,6 +42,19 @@ TEST_F(MegatronArguments, EachArgumentOfTheTableIsRefusedByName) {
   }
 }
 
+// The values are written out here, since the table may have the wrong one.
+TEST_F(MegatronArguments, ModelsThatOthersComputeOtherwiseAreRefused) {
+  for (const char* name : {"use_mup", "scale_embedding", "scale_embeddings", "final_logit_softcapping"}) {
+    for (const bool value : {true, false}) {
+      fs_ = MemFs();
+      Step step;
+      step.args[name] = ItemValue::boolean(value);
+      put(step);
+      EXPECT_EQ(source_.status().code, value ? Code::kUnsupported : Code::kOk) << name << " " << value;
+    }
+  }
+}
+
 TEST_F(MegatronArguments, ArgumentsAsOurModelHasThemAreTaken) {
   Step step;
   for (const ArgumentRule& rule : argument_rules())
