@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 constexpr auto kLook = 20ms;     // polling interval for a running command
 constexpr auto kLastWords = 1s;  // between SIGTERM and SIGKILL
 constexpr auto kStopWait = 1s;   // for a running command once the run is stopping
+constexpr const char* kRunEnded = "the run has ended; the next start runs the command for the newest step";
 
 // The shell that runs this is replaced by the command. A watcher in the same process group reads from a pipe whose
 // other end only this process holds: a line ends the watcher, and the end of the pipe makes it kill the group.
@@ -150,8 +151,7 @@ void PublishHook::work() {
     changed_.notify_all();
   }
   if (next_)
-    options_.problem("checkpoint.on_publish did not run for step " + std::to_string(next_->step) +
-                     ": the run has ended; the next start runs the command for the newest step");
+    options_.problem("checkpoint.on_publish did not run for step " + std::to_string(next_->step) + ": " + kRunEnded);
 }
 
 bool PublishHook::over(Clock::time_point deadline) {
@@ -185,10 +185,9 @@ void PublishHook::run(const Publish& one) {
     while (!ended(pid, status) && Clock::now() < last) std::this_thread::sleep_for(kLook);
     ::kill(-pid, SIGKILL);
     (void)waitpid(pid, &status, 0);
-    return options_.problem(what + " was ended: " +
-                            (Clock::now() >= deadline
-                                 ? "it took longer than checkpoint.on_publish_timeout_seconds"
-                                 : "the run has ended; the next start runs the command for the newest step"));
+    return options_.problem(
+        what + " was ended: " +
+        (Clock::now() >= deadline ? "it took longer than checkpoint.on_publish_timeout_seconds" : kRunEnded));
   }
   (void)!::write(watch.ends[1], "\n", 1);  // ends only the watcher: the command's children may continue
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return options_.done(one);

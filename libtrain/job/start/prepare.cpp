@@ -252,7 +252,6 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recip
       return plan.parameters[pair.parameter].name.find(part) != std::string::npos;
     });
   };
-  const bool attention = takes(".attention."), experts = takes(".moe.");
   Status other = ckpt::incompatible("the configuration's model is not that of " + source.path());
   bool by_shapes = false, by_permission = false;
   for (const recipe::Drift& row :
@@ -261,13 +260,11 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recip
         row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
     const recipe::TransferRule rule = recipe::find_key(row.key)->transfer;
     const bool of_experts = row.key == "model.experts_per_token" || row.key == "model.route_norm";
-    const bool of_heads = row.key != "model.norm_eps" && rule != recipe::TransferRule::kShapes && !of_experts;
+    const bool of_one_part = row.key != "model.norm_eps" && rule != recipe::TransferRule::kShapes;
     if (rule == recipe::TransferRule::kShapes && recipe::gives_rules(config)) {
       warnings->push_back("by " + config.checkpoint.initial_load_map.value_or("the rules for names") + ", " + line);
-    } else if (of_heads && !attention) {
-      warnings->push_back("no weight of attention is taken; " + line);
-    } else if (of_experts && !experts) {
-      warnings->push_back("no weight of experts is taken; " + line);
+    } else if (of_one_part && !takes(of_experts ? ".moe." : ".attention.")) {
+      warnings->push_back(std::string("no weight of ") + (of_experts ? "experts" : "attention") + " is taken; " + line);
     } else if (rule == recipe::TransferRule::kPermission && permission.allow.contains(row.key)) {
       warnings->push_back("the weights were trained with another value: " + line);
     } else {
