@@ -1,6 +1,7 @@
 #include "converters/foreign_view.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
@@ -82,14 +83,15 @@ class View final : public ckpt::CheckpointContent {
       : CheckpointContent(source->path(), view_manifest(format, *source, plan)),
         source_(std::move(source)),
         plan_(std::move(plan)),
-        reader_(*source_, plan_) {}
+        reader_(*source_, plan_) {
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) places_.emplace(plan_.tensors[i].ref, i);
+  }
 
   bool foreign() const override { return true; }
-  Status read(const ckpt::TensorRef& ref, ckpt::LeafRange leaves, std::span<std::byte> out) override {
-    const auto at = std::ranges::find(plan_.tensors, ref, &TensorPlan::ref);
-    if (at == plan_.tensors.end() || out.empty()) return ckpt::ok_status();
-    const ckpt::LeafGrid grid = plan_.parameters[ref.index].grid(manifest.leaf_elements);
-    return reader_.read(static_cast<std::size_t>(at - plan_.tensors.begin()), grid.begin(leaves.first), out);
+  Status read(const ckpt::TensorRef& ref, std::uint64_t first, std::span<std::byte> out) override {
+    const auto at = places_.find(ref);
+    if (at == places_.end()) return ckpt::not_found("tensor '" + manifest.stored_name(ref) + "' is not in " + path);
+    return reader_.read(at->second, first, out);
   }
   Result<ckpt::LrSchedule> lr_schedule() const override { return present(plan_.lr, ckpt::kLrScheduler); }
   Result<ckpt::DataPosition> data_position() const override { return present(plan_.data, ckpt::kDataloader); }
@@ -103,8 +105,8 @@ class View final : public ckpt::CheckpointContent {
   std::vector<std::string> model_file_notes() const override { return plan_.notes; }
   std::vector<std::string> left_out() const override { return plan_.left_out; }
   std::string name_in_file(std::uint32_t parameter) const override {
-    const auto at = std::ranges::find(plan_.tensors, ckpt::TensorRef{parameter, ""}, &TensorPlan::ref);
-    return at == plan_.tensors.end() ? std::string() : source_->tensors()[at->source].name;
+    const auto at = places_.find({parameter, ""});
+    return at == places_.end() ? std::string() : source_->tensors()[plan_.tensors[at->second].source].name;
   }
 
  private:
@@ -116,6 +118,7 @@ class View final : public ckpt::CheckpointContent {
 
   std::shared_ptr<const ForeignCheckpoint> source_;
   ImportPlan plan_;
+  std::map<ckpt::TensorRef, std::size_t> places_;  // indexes of plan_.tensors
   PlannedReader reader_;
 };
 

@@ -33,7 +33,7 @@ struct ParameterMeta {
 struct TensorRef {
   std::uint32_t index = 0;
   std::string slot;
-  bool operator==(const TensorRef&) const = default;
+  auto operator<=>(const TensorRef&) const = default;
 };
 
 /// The numbers of pipeline, data-parallel and tensor-parallel ranks.

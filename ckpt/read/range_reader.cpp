@@ -17,6 +17,7 @@ std::uint64_t RangeReader::stride() const {
 }
 
 Status RangeReader::read(std::uint64_t first, std::span<std::byte> out) {
+  if (checkpoint_.foreign()) return checkpoint_.read(ref_, first, out);
   for (std::uint64_t at = first, end = first + out.size() / size_; at < end;) {
     const std::uint64_t leaf = at / grid_.leaf_elements;
     std::uint64_t whole = leaf;  // end of the leaves that are needed in full

@@ -6,7 +6,8 @@
 
 namespace titan::ckpt {
 
-/// Reads whole leaves, and checks each against its digest. Keeps the last leaf of which only a part was needed.
+/// Reads whole leaves of a Titan checkpoint, and checks each against its digest; keeps the last leaf of which only a
+/// part was needed. A checkpoint of another format is read as it is asked for.
 class RangeReader {
  public:
   /// `checkpoint` must outlive the reader and must contain `ref`.

@@ -35,7 +35,7 @@ class OurFiles final : public CheckpointContent {
       : CheckpointContent(std::move(folder), std::move(read)), fs_(fs), json_texts_(std::move(json)) {}
 
   bool foreign() const override { return false; }
-  Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) override;
+  Status read(const TensorRef& ref, std::uint64_t first, std::span<std::byte> out) override;
   Result<std::string> json_text(const char* component) const override;
   Result<LrSchedule> lr_schedule() const override { return decoded(kLrScheduler, decode_lr_schedule); }
   Result<DataPosition> data_position() const override { return decoded(kDataloader, decode_data_position); }
@@ -78,17 +78,23 @@ Result<TrainState> OurFiles::train_state() const {
   return state;
 }
 
-Status OurFiles::read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) {
-  for (const Piece& piece : manifest.stored(ref)->pieces) {
-    const std::uint64_t first = std::max(leaves.first, piece.first_leaf);
-    const std::uint64_t end = std::min(leaves.end(), piece.first_leaf + piece.leaf_count);
-    if (first >= end) continue;
-    const LeafRange part{first, end - first};
+Status OurFiles::read(const TensorRef& ref, std::uint64_t first, std::span<std::byte> out) {
+  const StoredTensor& tensor = *manifest.stored(ref);
+  const std::uint64_t leaf = manifest.leaf_elements, end = first + out.size() / dtype_size(tensor.dtype);
+  for (const Piece& piece : tensor.pieces) {
+    const std::uint64_t from = std::max(first / leaf, piece.first_leaf);
+    const std::uint64_t to = std::min(end / leaf + (end % leaf != 0), piece.first_leaf + piece.leaf_count);
+    if (from >= to) continue;
+    const LeafRange part{from, to - from};
     const std::span<std::byte> bytes = out.first(PieceLeaves(manifest, ref, piece).bytes(part));
     TITAN_RETURN_IF_ERROR(shards_.read(ref, piece, part, bytes));
     out = out.subspan(bytes.size());
   }
   return ok_status();
+}
+
+Status absent_tensor(const CheckpointReader& reader, const TensorRef& ref) {
+  return not_found("tensor '" + reader.manifest().stored_name(ref) + "' is not in " + reader.path());
 }
 
 }  // namespace
@@ -122,7 +128,7 @@ CheckpointReader CheckpointReader::known(Fs& fs, std::string path, Manifest mani
 
 Status CheckpointReader::read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) const {
   const StoredTensor* tensor = manifest().stored(ref);
-  if (!tensor) return not_found("tensor '" + manifest().stored_name(ref) + "' is not in " + path());
+  if (!tensor) return absent_tensor(*this, ref);
   const LeafGrid grid = manifest().parameters[ref.index].meta.grid(manifest().leaf_elements);
   const std::uint64_t size = dtype_size(tensor->dtype);
   if (leaves.first > grid.count() || leaves.count > grid.count() - leaves.first ||
@@ -130,7 +136,21 @@ Status CheckpointReader::read(const TensorRef& ref, LeafRange leaves, std::span<
     return invalid("read of leaves " + std::to_string(leaves.first) + ".." + std::to_string(leaves.end()) +
                    " of tensor '" + manifest().stored_name(ref) + "' (" + std::to_string(grid.count()) +
                    " leaves) into " + std::to_string(out.size()) + " bytes");
-  return content_->read(ref, leaves, out);
+  return out.empty() ? ok_status() : content_->read(ref, grid.begin(leaves.first), out);
+}
+
+Status CheckpointReader::read(const TensorRef& ref, std::uint64_t first, std::span<std::byte> out) const {
+  const StoredTensor* tensor = manifest().stored(ref);
+  if (!tensor) return absent_tensor(*this, ref);
+  const LeafGrid grid = manifest().parameters[ref.index].meta.grid(manifest().leaf_elements);
+  const std::uint64_t size = dtype_size(tensor->dtype), count = out.size() / size;
+  const auto whole = [&](std::uint64_t at) { return at == grid.elements || at % grid.leaf_elements == 0; };
+  if (first > grid.elements || count > grid.elements - first || out.size() % size != 0 ||
+      (!foreign() && !(whole(first) && whole(first + count))))
+    return invalid("read of elements from " + std::to_string(first) + " on of tensor '" + manifest().stored_name(ref) +
+                   "' (" + std::to_string(grid.elements) + " elements in leaves of " +
+                   std::to_string(grid.leaf_elements) + ") into " + std::to_string(out.size()) + " bytes");
+  return out.empty() ? ok_status() : content_->read(ref, first, out);
 }
 
 Result<IdState> id_state(const CheckpointReader& source, const Manifest& manifest) {

@@ -27,8 +27,9 @@ class CheckpointContent {
   CheckpointContent(std::string from, Manifest content) : path(std::move(from)), manifest(std::move(content)) {}
   virtual ~CheckpointContent() = default;
   virtual bool foreign() const = 0;
-  /// Fills `out` with `leaves` of `ref`. The leaves must exist, and `out` must have exactly their size. Thread-safe.
-  virtual Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) = 0;
+  /// Fills `out`, which is not empty, with the elements of `ref` from `first` on, which must exist. A Titan checkpoint
+  /// is asked for whole leaves alone. Thread-safe.
+  virtual Status read(const TensorRef& ref, std::uint64_t first, std::span<std::byte> out) = 0;
   virtual Result<std::string> json_text(const char* component) const { return absent(component); }
   virtual Result<LrSchedule> lr_schedule() const { return absent(kLrScheduler); }
   virtual Result<DataPosition> data_position() const { return absent(kDataloader); }
@@ -96,6 +97,9 @@ class CheckpointReader {
   /// its digest. Thread-safe. \error kCorrupt, which names file, tensor, leaf and offset; kNotFound when the tensor or
   /// its file is absent; kInvalid (no such leaves, or another size of `out`); kMediaError, kFailed
   Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) const;
+  /// Reads elements of `ref` from `first` on. Those of a Titan checkpoint must be whole leaves; RangeReader reads any
+  /// elements of any checkpoint. \error as above
+  Status read(const TensorRef& ref, std::uint64_t first, std::span<std::byte> out) const;
 
  private:
   std::unique_ptr<CheckpointContent> content_;

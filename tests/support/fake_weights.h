@@ -13,7 +13,9 @@ class Unreadable final : public CheckpointContent {
   Unreadable(std::string path, Manifest manifest, bool foreign)
       : CheckpointContent(std::move(path), std::move(manifest)), foreign_(foreign) {}
   bool foreign() const override { return foreign_; }
-  Status read(const TensorRef&, LeafRange, std::span<std::byte>) override { return ckpt::failed("nothing to read"); }
+  Status read(const TensorRef&, std::uint64_t, std::span<std::byte>) override {
+    return ckpt::failed("nothing to read");
+  }
 
  private:
   bool foreign_;

@@ -123,6 +123,25 @@ TEST_F(Reader, RefusesRangesAndBuffersThatDoNotFit) {
   EXPECT_TRUE(reader->read({0, ""}, {3, 0}, {}).ok());
 }
 
+TEST_F(Reader, ElementsOfOurOwnFormatAreReadInWholeLeaves) {
+  auto reader = CheckpointReader::open(fs_, path_);
+  const Manifest& manifest = reader->manifest();
+  const LeafGrid grid = manifest.parameters[0].meta.grid(manifest.leaf_elements);
+  ASSERT_GT(grid.count(), 2u);
+  const std::uint64_t size = dtype_size(manifest.stored({0, ""})->dtype), leaf = grid.leaf_elements;
+  std::vector<std::byte> all(grid.elements * size), out;
+  ASSERT_TRUE(reader->read({0, ""}, {0, grid.count()}, all).ok());
+  for (const auto& [first, end] : {std::pair{std::uint64_t{0}, leaf}, {leaf, 3 * leaf}, {leaf, grid.elements}}) {
+    out.resize((end - first) * size);
+    EXPECT_TRUE(reader->read({0, ""}, first, out).ok());
+    EXPECT_TRUE(std::ranges::equal(out, std::span(all).subspan(first * size, out.size())));
+  }
+  EXPECT_TRUE(reader->read({0, ""}, grid.elements, {}).ok());
+  out.resize(leaf * size);
+  EXPECT_EQ(reader->read({0, ""}, 1, out).code, Code::kInvalid);
+  EXPECT_EQ(reader->read({0, ""}, 0, std::span(out).first(size)).code, Code::kInvalid);
+}
+
 TEST_F(Reader, RefusesATrainStateOfAnotherStepThanTheManifests) {
   auto reader = CheckpointReader::open(fs_, path_);
   ASSERT_TRUE(reader.ok());

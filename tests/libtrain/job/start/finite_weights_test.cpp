@@ -22,9 +22,8 @@ class Stored final : public ckpt::CheckpointContent {
         in_file_(std::move(name)) {}
   std::string name_in_file(std::uint32_t) const override { return in_file_; }
   bool foreign() const override { return true; }
-  ckpt::Status read(const ckpt::TensorRef& ref, ckpt::LeafRange leaves, std::span<std::byte> out) override {
+  ckpt::Status read(const ckpt::TensorRef&, std::uint64_t first, std::span<std::byte> out) override {
     const std::uint64_t size = ckpt::dtype_size(manifest.parameters[0].model->dtype);
-    const std::uint64_t first = manifest.parameters[ref.index].meta.grid(manifest.leaf_elements).begin(leaves.first);
     std::memcpy(out.data(), data_.data() + first * size, out.size());
     return {};
   }
