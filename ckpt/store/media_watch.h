@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
+#include "ckpt/base/read_only_fs.h"
 
 namespace titan::ckpt {
 
@@ -26,7 +26,7 @@ Status read_again(Fs& fs, const UnreadablePlace& place);
 
 /// A read-only Fs that passes calls to another Fs and records the last media error. Thread-safe. Must outlive its open
 /// files.
-class MediaWatch : public Fs {
+class MediaWatch : public ReadOnlyFs {
  public:
   explicit MediaWatch(Fs& inner) : inner_(inner) {}
   /// Where the last media error occurred; nullopt: none since the beginning or forget().
@@ -44,21 +44,10 @@ class MediaWatch : public Fs {
   Result<std::string> real_path(const std::string& path) override { return inner_.real_path(path); }
   Result<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
 
-  // Calls that write are refused.
-  Result<std::unique_ptr<File>> create(const std::string& path) override { return no(path); }
-  Status make_dir(const std::string& path) override { return no(path); }
-  Status remove_file(const std::string& path) override { return no(path); }
-  Status remove_dir(const std::string& path) override { return no(path); }
-  Status rename(const std::string& from, const std::string&) override { return no(from); }
-  Status rename_noreplace(const std::string& from, const std::string&) override { return no(from); }
-  Status sync_dir(const std::string& path) override { return no(path); }
-  Result<std::unique_ptr<FileLock>> lock(const std::string& path) override { return no(path); }
-
   /// Records `place` if `status` is a media error; returns `status`. Called by the files of this Fs.
   const Status& note(const Status& status, const UnreadablePlace& place);
 
  private:
-  static Status no(const std::string& path) { return failed(path + ": opened for reading alone"); }
   Result<std::unique_ptr<File>> watched(Result<std::unique_ptr<File>> opened, UnreadablePlace place);
 
   Fs& inner_;

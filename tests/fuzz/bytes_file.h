@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/read_only_fs.h"
 
 namespace titan::fuzz {
 
@@ -30,7 +30,7 @@ class BytesFile final : public ckpt::File {
 };
 
 /// Files by path, all in one folder; nothing can be changed.
-class BytesFolder final : public ckpt::Fs {
+class BytesFolder final : public ckpt::ReadOnlyFs {
  public:
   explicit BytesFolder(std::map<std::string, std::span<const std::byte>> files) : files_(std::move(files)) {}
   ckpt::Result<std::unique_ptr<ckpt::File>> open_read(const std::string& path) override {
@@ -48,24 +48,14 @@ class BytesFolder final : public ckpt::Fs {
     info.size = info.allocated = found->second.size();
     return info;
   }
-  ckpt::Result<std::unique_ptr<ckpt::File>> create(const std::string&) override { return no(); }
-  ckpt::Status make_dir(const std::string&) override { return no(); }
-  ckpt::Status remove_file(const std::string&) override { return no(); }
-  ckpt::Status remove_dir(const std::string&) override { return no(); }
-  ckpt::Status rename(const std::string&, const std::string&) override { return no(); }
-  ckpt::Status rename_noreplace(const std::string&, const std::string&) override { return no(); }
-  ckpt::Status sync_dir(const std::string&) override { return no(); }
   ckpt::Result<std::vector<ckpt::DirEntry>> list(const std::string& path) override {
     std::vector<ckpt::DirEntry> entries;
     for (const auto& [name, bytes] : files_)
       if (name.starts_with(path + "/")) entries.push_back({name.substr(path.size() + 1), ckpt::FileType::kFile});
     return entries;
   }
-  ckpt::Result<std::uint64_t> free_bytes(const std::string&) override { return no(); }
-  ckpt::Result<std::unique_ptr<ckpt::FileLock>> lock(const std::string&) override { return no(); }
 
  private:
-  static ckpt::Status no() { return ckpt::failed("read only"); }
   std::map<std::string, std::span<const std::byte>> files_;
 };
 

@@ -54,7 +54,7 @@ class MadeFile final : public ckpt::File {
   const Made& made_;
 };
 
-class MadeFolder final : public ckpt::Fs {
+class MadeFolder final : public ckpt::ReadOnlyFs {
  public:
   std::map<std::string, Made> files;
   void put(const std::string& path, std::string text) {
@@ -82,19 +82,9 @@ class MadeFolder final : public ckpt::Fs {
     if (below == files.end() || !below->first.starts_with(path + "/")) return ckpt::not_found(path);
     return info;
   }
-  Result<std::unique_ptr<ckpt::File>> create(const std::string&) override { return no(); }
-  Status make_dir(const std::string&) override { return no(); }
-  Status remove_file(const std::string&) override { return no(); }
-  Status remove_dir(const std::string&) override { return no(); }
-  Status rename(const std::string&, const std::string&) override { return no(); }
-  Status rename_noreplace(const std::string&, const std::string&) override { return no(); }
-  Status sync_dir(const std::string&) override { return no(); }
-  Result<std::vector<ckpt::DirEntry>> list(const std::string&) override { return no(); }
-  Result<std::uint64_t> free_bytes(const std::string&) override { return no(); }
-  Result<std::unique_ptr<ckpt::FileLock>> lock(const std::string&) override { return no(); }
-
- private:
-  static Status no() { return ckpt::failed("read only"); }
+  Result<std::vector<ckpt::DirEntry>> list(const std::string& path) override {
+    return ckpt::failed(path + ": is not listed");
+  }
 };
 
 constexpr const char* kRoot = "/c";

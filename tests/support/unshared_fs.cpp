@@ -31,7 +31,7 @@ Result<std::unique_ptr<FileLock>> UnsharedFs::lock(const std::string& path) {
     if (lock.ok() && on_lock) on_lock(path);
     return lock;
   }
-  auto granted = std::make_unique<UnsharedLock>(inner_, path, reach);
+  auto granted = std::make_unique<UnsharedLock>(memory_, path, reach);
   if (on_lock) on_lock(path);
   return std::unique_ptr<FileLock>(std::move(granted));
 }

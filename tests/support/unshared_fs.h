@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/fs_wrapper.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::testing {
 
-class UnsharedFs final : public Fs {
+class UnsharedFs final : public FsWrapper {
  public:
-  explicit UnsharedFs(MemFs& inner) : inner_(inner) {}
+  explicit UnsharedFs(MemFs& inner) : FsWrapper(inner), memory_(inner) {}
 
   LockReach reach = LockReach::kUnknown;                 ///< what its locks say of themselves
   bool shared = false;                                   ///< as on an ordinary store: the locks are those of `inner`
@@ -27,28 +28,13 @@ class UnsharedFs final : public Fs {
     if (on_create) on_create(path);
     return inner_.create(path);
   }
-  Result<std::unique_ptr<File>> open_large(const std::string& path) override { return inner_.open_large(path); }
   Result<std::unique_ptr<File>> open_read(const std::string& path) override {
     if (on_read) on_read(path);
     return inner_.open_read(path);
   }
-  Status make_dir(const std::string& path) override { return inner_.make_dir(path); }
-  Status remove_file(const std::string& path) override { return inner_.remove_file(path); }
-  Status remove_dir(const std::string& path) override { return inner_.remove_dir(path); }
-  Status rename(const std::string& from, const std::string& to) override { return inner_.rename(from, to); }
-  Status rename_noreplace(const std::string& from, const std::string& to) override {
-    return inner_.rename_noreplace(from, to);
-  }
-  Status sync_dir(const std::string& path) override { return inner_.sync_dir(path); }
-  Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
-  Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }
-  Result<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
-  Status link(const std::string& from, const std::string& to) override { return inner_.link(from, to); }
-  Status exchange(const std::string& a, const std::string& b) override { return inner_.exchange(a, b); }
-  Result<std::string> real_path(const std::string& path) override { return inner_.real_path(path); }
 
  private:
-  MemFs& inner_;
+  MemFs& memory_;
 };
 
 }  // namespace titan::ckpt::testing

@@ -119,7 +119,7 @@ void resolve_settings(RunState& run) {
   Status status;
   run.inputs.text_work = run.root() ? TextWork::kMake : TextWork::kNeed;
   run.inputs.say = [](const std::string& line) { log_info(line); };
-  if (run.root()) status = prepare_start(run.inputs, run.permission, start);
+  if (run.root()) status = prepare_start(run.fs, run.inputs, run.permission, start);
   if (run.root() && status.ok() && start.dataset) status = take_data_tokenizer(run);
   check_prepared(run, status);  // if rank 0 failed, the other ranks read nothing
   // Rank 0 reads the data completely, and computes digests of 64 blocks of each file. The other ranks compare two
@@ -128,7 +128,7 @@ void resolve_settings(RunState& run) {
       run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->known()) : "", 0);
   if (!run.root()) {
     run.inputs.checked_data = decode_files(checked);
-    status = prepare_start(run.inputs, run.permission, start);
+    status = prepare_start(run.fs, run.inputs, run.permission, start);
   }
   check_prepared(run, status.ok() ? start.verdict : status);
   if (run.root())

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/path.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/retention.h"
@@ -73,7 +72,7 @@ struct Progress {
 struct RunState {
   explicit RunState(const TrainOptions& o)
       : options(o),
-        fs(ckpt::posix_fs()),
+        fs(o.fs),
         checkpoint_dir(ckpt::join_path(o.loaded.config.job.dump_folder, o.loaded.config.checkpoint.folder)),
         inputs{o.loaded, o.resume, o.allow,     static_cast<std::uint32_t>(o.env.world), o.open_weights, false,
                {},       0,        stop_token()} {

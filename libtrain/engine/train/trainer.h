@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/result.h"
 #include "ckpt/read/weight_source.h"
 #include "libtrain/engine/parallel/rendezvous.h"
@@ -20,9 +21,10 @@ struct TrainOptions {
   std::vector<std::string> allow;   ///< values of --allow
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: only Titan checkpoints
   LaunchEnv env;
-  int threads = 1;                ///< threads per rank, already set in the environment
-  std::string version;            ///< program, version, git hash
-  RunWatcher* watcher = nullptr;  ///< is told of steps, and on rank 0 of saves; may be null; must outlive the run
+  ckpt::Fs& fs = ckpt::posix_fs();  ///< everything but the data, which are mapped from this host's file system
+  int threads = 1;                  ///< threads per rank, already set in the environment
+  std::string version;              ///< program, version, git hash
+  RunWatcher* watcher = nullptr;    ///< is told of steps, and on rank 0 of saves; may be null; must outlive the run
   std::string resume_hint;  ///< how to resume, for the message after a second Ctrl-C; empty: the launcher prints it
   std::function<World(const ConnectOptions&)> connect;  ///< how this rank connects to its peers; empty: over the
                                                         ///< network

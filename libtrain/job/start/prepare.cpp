@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -53,11 +52,11 @@ Status open_model(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
 }
 
 /// Reads the schedule table if a file has it, and checks it for each share of micro-batches.
-Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
+Status read_schedule(ckpt::Fs& fs, const recipe::Config& config, recipe::RunPlan& plan) {
   constexpr std::uint64_t kMostBytes = 64 << 20;
   const std::string& path = config.parallelism.pipeline_parallel_schedule_csv;
   if (path.empty() || plan.mesh.pp == 1) return ckpt::ok_status();
-  const auto bytes = ckpt::read_named_file(ckpt::posix_fs(), path, "an order of work", kMostBytes);
+  const auto bytes = ckpt::read_named_file(fs, path, "an order of work", kMostBytes);
   if (!bytes.ok()) {
     Status status = bytes.status();
     status.message = "parallelism.pipeline_parallel_schedule_csv: " + status.message;
@@ -77,8 +76,8 @@ std::string no_node_domain(const recipe::RunPlan& plan) {
          " data-parallel ranks have no common divisor above 1";
 }
 
-Status plan_start(const StartInputs& inputs, Start& start) {
-  TITAN_RETURN_IF_ERROR(take_measured_costs(ckpt::posix_fs(), start.loaded.config));
+Status plan_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start) {
+  TITAN_RETURN_IF_ERROR(take_measured_costs(fs, start.loaded.config));
   const recipe::Config& config = start.loaded.config;
   if (start.stored) TITAN_RETURN_IF_ERROR(check_steps(config, start.stored->state.step));
   const std::int64_t global_batch = start.stored ? stored_global_batch(start.stored->state.accepted) : 0;
@@ -94,7 +93,7 @@ Status plan_start(const StartInputs& inputs, Start& start) {
   TITAN_ASSIGN_OR_RETURN(start.plan, std::move(plan));
   start.plan.node_ranks = inputs.node_ranks;
   if (std::string line = no_node_domain(start.plan); !line.empty()) start.warnings.push_back(std::move(line));
-  TITAN_RETURN_IF_ERROR(read_schedule(config, start.plan));
+  TITAN_RETURN_IF_ERROR(read_schedule(fs, config, start.plan));
   if (!start.complete) TITAN_RETURN_IF_ERROR(fit_memory(config, global_batch, start.plan));
   start.plan.gemm = resolve_gemm(config, start.stored ? stored_gemm(start.stored->state.environment) : std::nullopt,
                                  start.processor.empty() ? processor_name() : start.processor);
@@ -123,11 +122,11 @@ Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
   return ckpt::ok_status();
 }
 
-Status prepare_start(const StartInputs& inputs, const recipe::Permission& permission, Start& start) {
+Status prepare_start(ckpt::Fs& fs, const StartInputs& inputs, const recipe::Permission& permission, Start& start) {
   const recipe::Config& config = start.loaded.config;
-  TITAN_RETURN_IF_ERROR(plan_start(inputs, start));
+  TITAN_RETURN_IF_ERROR(plan_start(fs, inputs, start));
   if (start.weight_source) {
-    auto match = match_transfer(*start.weight_source, config, start.plan, permission, &start.warnings);
+    auto match = match_transfer(fs, *start.weight_source, config, start.plan, permission, &start.warnings);
     start.verdict = match.status();
     if (match.ok()) start.match = std::move(*match);
   }
@@ -235,10 +234,10 @@ std::string complete_line(const recipe::Config& config, const StartDecision& sta
   return what + (start.step == stop_at ? "at" : "past") + " debug.stop_at_step = " + std::to_string(stop_at);
 }
 
-Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recipe::Config& config,
+Result<WeightMatch> match_transfer(ckpt::Fs& fs, const ckpt::WeightSource& source, const recipe::Config& config,
                                    const recipe::RunPlan& plan, const recipe::Permission& permission,
                                    std::vector<std::string>* warnings) {
-  TITAN_ASSIGN_OR_RETURN(recipe::NameRules rules, recipe::given_rules(ckpt::posix_fs(), config));
+  TITAN_ASSIGN_OR_RETURN(recipe::NameRules rules, recipe::given_rules(fs, config));
   std::vector<std::string> left_out;
   if (source.manifest() == nullptr) {  // what opens another format applies the rules to the names in its files
     left_out = source.left_out();

@@ -79,7 +79,7 @@ Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
 /// The rest of an opened start: plans, opens the dataset, and continues the stored run or begins a new one. Reads no
 /// member of a checkpoint. \error problems found before settings can be compared: no dataset, a mesh that does not fit,
 /// ...
-Status prepare_start(const StartInputs& inputs, const recipe::Permission& permission, Start& start);
+Status prepare_start(ckpt::Fs& fs, const StartInputs& inputs, const recipe::Permission& permission, Start& start);
 
 /// Reads every byte that a resume of the checkpoint at `path`, with this `id`, would load. \error kCorrupt, naming the
 /// first damage; kIncompatible (another checkpoint is at `path` by now); kFailed (it cannot be read); kInterrupted,
@@ -117,7 +117,7 @@ Result<recipe::LoadedConfig> model_of_start(ckpt::Fs& fs, const StartInputs& inp
 /// differences that shapes do not show (heads, RoPE, eps) unless `permission` has the key; differences that shapes show
 /// unless the map skips or creates the tensors. Allowed differences go to `warnings`. \error kIncompatible, kInvalid
 /// (map file)
-Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recipe::Config& config,
+Result<WeightMatch> match_transfer(ckpt::Fs& fs, const ckpt::WeightSource& source, const recipe::Config& config,
                                    const recipe::RunPlan& plan, const recipe::Permission& permission,
                                    std::vector<std::string>* warnings);
 

@@ -64,7 +64,7 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
     said.push_back("step " + std::to_string(step) + " is damaged: " + status.message);
   }
   said.insert(said.end(), preview.decision.notes.begin(), preview.decision.notes.end());
-  TITAN_RETURN_IF_ERROR(prepare_start(inputs, permission, preview));
+  TITAN_RETURN_IF_ERROR(prepare_start(fs, inputs, permission, preview));
   if (preview.weight_source && preview.verdict.ok())
     preview.weights = match_lines(preview.match, preview.weight_source->tensors(), preview.plan.parameters);
   const auto add = [&](std::vector<std::string> lines) { said.insert(said.end(), lines.begin(), lines.end()); };

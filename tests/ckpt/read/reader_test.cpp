@@ -11,6 +11,7 @@
 #include "ckpt/read/snapshot.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
+#include "tests/support/fs_wrapper.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::reader_test {
@@ -170,9 +171,9 @@ TEST_F(Reader, RefusesATrainStateOfAnotherStepThanTheManifests) {
 }
 
 // Counts the files that are open at once.
-class CountingFs final : public Fs {
+class CountingFs final : public testing::FsWrapper {
  public:
-  explicit CountingFs(Fs& inner) : inner_(inner) {}
+  using FsWrapper::FsWrapper;
   std::size_t open = 0, most = 0;
 
   Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
@@ -181,18 +182,6 @@ class CountingFs final : public Fs {
     most = std::max(most, ++open);
     return std::unique_ptr<File>(std::make_unique<Counted>(*this, std::move(file)));
   }
-  Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
-  Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }
-  Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
-  Result<std::unique_ptr<File>> create(const std::string&) override { return no(); }
-  Status make_dir(const std::string&) override { return no(); }
-  Status remove_file(const std::string&) override { return no(); }
-  Status remove_dir(const std::string&) override { return no(); }
-  Status rename(const std::string&, const std::string&) override { return no(); }
-  Status rename_noreplace(const std::string&, const std::string&) override { return no(); }
-  Status sync_dir(const std::string&) override { return no(); }
-  Result<std::uint64_t> free_bytes(const std::string&) override { return no(); }
-  Result<std::unique_ptr<FileLock>> lock(const std::string&) override { return no(); }
 
  private:
   struct Counted final : File {
@@ -208,7 +197,6 @@ class CountingFs final : public Fs {
     std::unique_ptr<File> inner;
   };
   static Status no() { return failed("for reading alone"); }
-  Fs& inner_;
 };
 
 TEST(ManyFiles, AReaderKeepsAtMost128OpenAndClosesThemAll) {

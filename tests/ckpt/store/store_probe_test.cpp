@@ -6,6 +6,7 @@
 #include "ckpt/store/store_probe.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
+#include "tests/support/fs_wrapper.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::store_probe_test {
@@ -65,31 +66,20 @@ TEST(ProbeStore, EveryFailingCallIsReportedAndWhatIsLeftIsCollectable) {
 }
 
 /// A store as object stores pretend to be: a rename, or the making of a file, replaces whatever is there.
-class ReplacingFs final : public Fs {
+class ReplacingFs final : public testing::FsWrapper {
  public:
   enum class What { kRename, kCreate };
-  ReplacingFs(Fs& inner, What what) : inner_(inner), what_(what) {}
+  ReplacingFs(Fs& inner, What what) : FsWrapper(inner), what_(what) {}
   Result<std::unique_ptr<File>> create(const std::string& path) override {
     if (what_ == What::kCreate && inner_.stat(path).ok()) TITAN_RETURN_IF_ERROR(inner_.remove_file(path));
     return inner_.create(path);
   }
-  Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
-  Status make_dir(const std::string& path) override { return inner_.make_dir(path); }
-  Status remove_file(const std::string& path) override { return inner_.remove_file(path); }
-  Status remove_dir(const std::string& path) override { return inner_.remove_dir(path); }
-  Status rename(const std::string& from, const std::string& to) override { return inner_.rename(from, to); }
   Status rename_noreplace(const std::string& from, const std::string& to) override {
     return what_ == What::kRename ? inner_.rename(from, to) : inner_.rename_noreplace(from, to);
   }
-  Status sync_dir(const std::string& path) override { return inner_.sync_dir(path); }
-  Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
-  Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }
-  Result<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
-  Result<std::unique_ptr<FileLock>> lock(const std::string& path) override { return inner_.lock(path); }
 
  private:
-  Fs& inner_;
-  What what_;
+  const What what_;
 };
 
 TEST(ProbeStore, RefusesAStoreWhoseRenameReplaces) {

@@ -10,7 +10,10 @@
 #include "recipe/model/parameters.h"
 #include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/fake_weights.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::preview_test {
@@ -44,7 +47,7 @@ struct Outcome {
 
 /// Starts from weights of a model with the flags `of`, with these flags.
 Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>& allow = {},
-                 const std::vector<std::string>& of = kSource) {
+                 const std::vector<std::string>& of = kSource, ckpt::Fs& fs = ckpt::posix_fs()) {
   const auto weights = weights_with(of);
   const ckpt::WeightSource& source = *weights;
   flags.push_back("--checkpoint.initial_load_path=weights");
@@ -54,7 +57,7 @@ Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>&
   const auto permission = recipe::read_permission(loaded->config, allow);
   if (!plan.ok() || !permission.ok()) return {plan.ok() ? permission.status() : plan.status(), {}};
   Outcome outcome;
-  outcome.status = match_transfer(source, loaded->config, *plan, *permission, &outcome.warnings).status();
+  outcome.status = match_transfer(fs, source, loaded->config, *plan, *permission, &outcome.warnings).status();
   return outcome;
 }
 
@@ -105,6 +108,34 @@ TEST(PreviewStart, SaysWhereNodesDivideNothing) {
   EXPECT_EQ(on_nodes_of(2).first, 2u);
   EXPECT_THAT(on_nodes_of(2).second, testing::Not(Contains(HasSubstr("gradient_exchange"))));
   EXPECT_THAT(on_nodes_of(3).second, Contains(HasSubstr("is as \"late\" here: nodes of 3 ranks and 4 data-parallel")));
+}
+
+TEST(PreviewStart, ReadsTheOrderOfWorkFromTheFileSystemThatItIsGiven) {
+  ckpt::testing::MemFs memory;
+  const std::string csv = "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n";
+  ASSERT_TRUE(ckpt::testing::put_text(memory, "/order.csv", csv).ok());
+  const recipe::LoadedConfig loaded = recipe::load_ok(
+      "training.dataset = \"c4\"\n",
+      {"--model.flavor=debugmodel", "--job.dump_folder=/run", "--parallelism.pipeline_parallel_degree=2",
+       "--parallelism.pipeline_parallel_schedule_csv=/order.csv", "--training.local_batch_size=2",
+       "--parallelism.pipeline_parallel_microbatch_size=1"});
+  const StartInputs inputs{.loaded = loaded, .world = 2, .allow_missing_data = true};
+  const auto start = preview_start(memory, inputs);
+  ASSERT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->plan.schedule_file.text, csv);
+  ckpt::testing::FailingFs failing(memory);
+  failing.arm({.path_part = "order.csv", .repeat = ckpt::testing::Repeat::kSticky});
+  EXPECT_THAT(preview_start(failing, inputs).status().message, HasSubstr("parallelism.pipeline_parallel_schedule_csv"));
+}
+
+TEST(Transfer, ReadsTheMapFromTheFileSystemThatItIsGiven) {
+  ckpt::testing::MemFs memory;
+  ASSERT_TRUE(
+      ckpt::testing::put_text(memory, "/map.toml", "skip = [\"*.attention.*\"]\ncreate = [\"*.attention.*\"]\n").ok());
+  const std::vector<std::string> flags = {"--model.n_heads=2", "--model.head_dim=8",
+                                          "--checkpoint.initial_load_map=/map.toml"};
+  EXPECT_TRUE(transfer(flags, {}, kSource, memory).status.ok());
+  EXPECT_FALSE(transfer(flags).status.ok());
 }
 
 TEST(Transfer, NeedsNoModelInTheConfiguration) {
