@@ -39,14 +39,12 @@ struct Plan {
   std::uint64_t bytes = 0;
 };
 
-bool in_slot_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
-
 ckpt::Status check(const TensorData& tensor) {
   TITAN_RETURN_IF_ERROR(ckpt::check_parameter_name(tensor.parameter));
   const auto wrong = [&](const std::string& what) {
     return ckpt::invalid("tensor `" + tensor.parameter + (tensor.slot.empty() ? "" : "." + tensor.slot) + "`: " + what);
   };
-  if (tensor.slot.size() > 64 || !std::ranges::all_of(tensor.slot, in_slot_name))
+  if (!tensor.slot.empty() && !ckpt::is_slot_name(tensor.slot))
     return wrong("the name of a slot has only a-z, 0-9 and _, 64 at most");
   std::uint64_t elements = 0, bytes = 0;
   if (!ckpt::checked_elements(tensor.shape, &elements) ||

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ckpt/base/printed.h"
 #include "converters/skip_rules.h"
 
 namespace titan::convert {
@@ -98,8 +99,7 @@ Status check_merged(const std::string& path, const FileNames& found) {
 Status refuse(const std::string& path, std::vector<std::string> problems, const char* hint) {
   constexpr std::size_t kShown = 20;
   const std::size_t all = problems.size();
-  Status status = ckpt::incompatible(path + ": the rules for names do not fit: " + std::to_string(all) +
-                                     (all == 1 ? " problem" : " problems"));
+  Status status = ckpt::incompatible(path + ": the rules for names do not fit: " + ckpt::counted(all, "problem"));
   if (all > kShown) {
     problems.resize(kShown);
     problems.push_back("and " + std::to_string(all - kShown) + " more");
@@ -172,8 +172,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
   if (!problems.empty()) return refuse(path, std::move(problems), rows.empty() ? nullptr : recipe::kRowOrderHint);
   if (!options.look || options.config) TITAN_RETURN_IF_ERROR(check_merged(path, found));
   for (const auto& [wrapper, count] : wrappers)
-    found.notes.push_back("the wrapper's `" + std::string(wrapper) + ".` is taken off " + std::to_string(count) +
-                          (count == 1 ? " name" : " names"));
+    found.notes.push_back("the wrapper's `" + std::string(wrapper) + ".` is taken off " + ckpt::counted(count, "name"));
   return found;
 }
 

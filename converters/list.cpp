@@ -10,7 +10,7 @@
 #include "ckpt/run/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/run_names.h"
-#include "recipe/record/run_metrics.h"
+#include "recipe/history/run_metrics.h"
 
 namespace titan::convert {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/report.h"
 #include "recipe/model/manifest_dims.h"
@@ -75,9 +76,8 @@ Status check_parameters(const ckpt::CheckpointReader& source, const ModelDims& m
 }
 
 Status part_of_model(const std::string& path, const std::vector<std::string>& left_out) {
-  return ckpt::incompatible(path + ": --skip leaves out " + std::to_string(left_out.size()) +
-                            (left_out.size() == 1 ? " parameter" : " parameters") + " of the model, " +
-                            listed(left_out) + ": what remains is no model")
+  return ckpt::incompatible(path + ": --skip leaves out " + ckpt::counted(left_out.size(), "parameter") +
+                            " of the model, " + listed(left_out) + ": what remains is no model")
       .with_hint("leave out only what is no parameter of the model, as the optimizer's state: --skip 'optimizer.*'");
 }
 

@@ -15,8 +15,6 @@ constexpr std::string_view kUniversal = "_universal", kGlobalStep = "global_step
 constexpr std::string_view kStepBegins[] = {"", "step-", "checkpoint-", "iter_", kGlobalStep, "global_step_"};
 constexpr const char* kLatest[] = {kLatestUniversal, kLatestOfDeepspeed, kLatestOfMegatron, kLatestOfNanotron};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Splits `name` into the part before its trailing digits, and these digits; both are empty if there are no digits.
 struct Numbered {
   std::string_view before, digits;
@@ -24,14 +22,14 @@ struct Numbered {
 Numbered split_name(std::string_view name) {
   if (name.starts_with(kGlobalStep) && name.ends_with(kUniversal)) name.remove_suffix(kUniversal.size());
   std::size_t begin = name.size();
-  while (begin > 0 && is_digit(name[begin - 1])) --begin;
+  while (begin > 0 && ckpt::is_digit(name[begin - 1])) --begin;
   return {name.substr(0, begin), name.substr(begin)};
 }
 
 }  // namespace
 
 std::optional<std::uint32_t> rank_number(std::string_view text) {
-  const bool plain = std::ranges::all_of(text, is_digit) && (text.size() == 1 || !text.starts_with('0'));
+  const bool plain = std::ranges::all_of(text, ckpt::is_digit) && (text.size() == 1 || !text.starts_with('0'));
   return plain ? ckpt::number_of<std::uint32_t>(text) : std::nullopt;
 }
 

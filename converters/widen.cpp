@@ -1,5 +1,7 @@
 #include "converters/widen.h"
 
+#include "ckpt/base/printed.h"
+
 #include <map>
 
 namespace titan::convert {
@@ -23,7 +25,7 @@ Status widen_state(const ForeignCheckpoint& source, ImportPlan& plan) {
   for (TensorReport& line : plan.report)
     if (const auto at = by_name.find(line.from); at != by_name.end() && at->second) line.to_dtype = DType::kF32;
   for (const auto& [dtype, count] : widened)
-    plan.notes.push_back(std::to_string(count) + (count == 1 ? " tensor" : " tensors") + " of " + dtype +
+    plan.notes.push_back(ckpt::counted(count, "tensor") + " of " + dtype +
                          " widened to float32, which holds every value");
   return {};
 }

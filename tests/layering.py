@@ -66,13 +66,13 @@ PRINTERS = ("cli/kit/", "libtrain/job/metrics/log.cpp")
 FLOORS = [
     ["ckpt/base", "ckpt/model", "ckpt/format", "ckpt/plan", "ckpt/lock", "ckpt/store", "ckpt/read", "ckpt/run", "ckpt/save", "ckpt/ops"],
     ["recipe/keys", "recipe/model", "recipe/plan", "recipe/change"],
-    ["recipe/record", "recipe/plot", "cli/plot"],
-    ["recipe/keys", "recipe/record", "recipe/advice"],
+    ["recipe/keys", "recipe/history", "cli/plot"],
 ]
 # Folders must not include each other in a circle. These files stand above the folder that they lie in.
 ABOVE = {
     "converters/formats.cpp": "the table that names each format's folder",
     "converters/convert.cpp": "the public verb, above the formats",
+    "libtrain/engine/device/chosen_device.cpp": "chooses among the devices",
     "recipe/keys/loader.cpp": "loads a whole configuration, and asks the model whether its keys fit",
 }
 TEST_FOLDERS = ("ckpt", "api", "recipe", "corpus", "converters", "libtrain", "cli", "calls", "crash", "bench", "fake_device")  # tests/CMakeLists.txt builds these

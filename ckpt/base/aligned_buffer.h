@@ -6,6 +6,8 @@
 #include <new>
 #include <span>
 
+#include "ckpt/base/integers.h"
+
 namespace titan::ckpt {
 
 /// Alignment in bytes. Files of Fs::open_scan and Fs::create_large bypass the page cache only if the file offset and
@@ -18,7 +20,7 @@ inline bool is_aligned(const void* memory) { return reinterpret_cast<std::uintpt
 class AlignedBuffer {
  public:
   explicit AlignedBuffer(std::size_t size)
-      : size_((size + kScanAlignment - 1) / kScanAlignment * kScanAlignment),
+      : size_(round_up(size, kScanAlignment)),
         bytes_(static_cast<std::byte*>(::operator new (size_, std::align_val_t{kScanAlignment}))) {}
   std::span<std::byte> all() { return {bytes_.get(), size_}; }
   std::span<std::byte> first(std::size_t size) { return all().first(size); }

@@ -16,4 +16,21 @@ std::string printed(const char* pattern, ...) {
   return text;
 }
 
+std::string with_commas(std::string number) {
+  const std::size_t point = number.find('.');
+  const std::size_t first_digit = number.starts_with('-') ? 1 : 0;
+  for (std::size_t at = point == std::string::npos ? number.size() : point; at > first_digit + 3;) {
+    at -= 3;
+    number.insert(at, 1, ',');
+  }
+  return number;
+}
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  std::string text = with_commas(std::to_string(count)) + " ";
+  if (count == 1 || many.empty()) text += one;
+  if (count != 1) text += many.empty() ? "s" : many;
+  return text;
+}
+
 }  // namespace titan::ckpt

@@ -16,6 +16,7 @@
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/errno_status.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/posix_file.h"
 
 namespace titan::ckpt {
@@ -106,7 +107,7 @@ class ScanFile final : public File {
     }
     const std::uint64_t begin = offset / kScanAlignment * kScanAlignment, skip = offset - begin;
     const std::size_t wanted = std::min<std::size_t>(out.size(), kBounce - kScanAlignment);
-    const std::size_t blocks = (skip + wanted + kScanAlignment - 1) / kScanAlignment * kScanAlignment;
+    const std::size_t blocks = round_up(skip + wanted, kScanAlignment);
     if (direct_ >= 0) {
       const std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(kScanAlignment, blocks), std::free);
       if (!memory) throw std::bad_alloc();

@@ -31,6 +31,8 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// `text` without `blanks` at its ends; by default spaces, tabs and carriage returns.
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r");
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /// Parses all of `text` as a number; nullopt for any other text or a number outside the range of T.
 template <typename T>
 std::optional<T> number_of(std::string_view text) {

@@ -8,13 +8,12 @@
 #include <emmintrin.h>
 #endif
 
+#include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/format/json_writer.h"
 
 namespace titan::ckpt {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool ends_plain(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
 

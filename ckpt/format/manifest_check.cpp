@@ -41,8 +41,6 @@ struct Totals {
   std::vector<bool> files;  // by index: whether it holds a piece
 };
 
-bool in_slot_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
-
 void sort_by_begin(std::vector<Extent>& extents) {
   const auto by_begin = [](const Extent& a, const Extent& b) { return a.begin < b.begin; };
   if (!std::is_sorted(extents.begin(), extents.end(), by_begin)) std::sort(extents.begin(), extents.end(), by_begin);
@@ -93,7 +91,7 @@ class Checker {
       if (record.model) TITAN_RETURN_IF_ERROR(tensor(record, "", 0, *record.model, model_));
       for (std::size_t i = 0; i < record.slots.size(); ++i) {
         const std::string& slot = record.slots[i].name;
-        if (slot.empty() || slot.size() > 64 || !std::all_of(slot.begin(), slot.end(), in_slot_name))
+        if (!is_slot_name(slot))
           return corrupt("slot name '" + slot + "' of '" + record.meta.name + "': only a-z, 0-9 and _ are allowed");
         for (std::size_t j = 0; j < i; ++j) {
           if (record.slots[j].name == slot)

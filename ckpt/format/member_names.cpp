@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "ckpt/base/printed.h"
+#include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 
 namespace titan::ckpt {
@@ -60,6 +61,11 @@ Status check_parameter_name(std::string_view name) {
   const bool control = std::any_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7F; });
   if (control || !is_utf8(name)) return invalid("a parameter name is not UTF-8 without control characters");
   return ok_status();
+}
+
+bool is_slot_name(std::string_view name) {
+  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_'; };
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, allowed);
 }
 
 }  // namespace titan::ckpt

@@ -41,5 +41,7 @@ bool is_save_id(std::string_view text);
 Status check_member_path(std::string_view path);
 /// Accepts a parameter name: UTF-8, 1 to 1,024 bytes, no ASCII control characters. \error kInvalid naming it.
 Status check_parameter_name(std::string_view name);
+/// Whether a slot of a parameter may have this name: a-z, 0-9 and _, at most 64.
+bool is_slot_name(std::string_view name);
 
 }  // namespace titan::ckpt

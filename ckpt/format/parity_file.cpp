@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/printed.h"
 #include "ckpt/base/quoting.h"
@@ -103,7 +104,7 @@ std::uint32_t parity_rows(const Manifest& manifest) {
   const auto parity = static_cast<std::uint32_t>(std::count_if(
       manifest.files.begin(), manifest.files.end(), [](const FileEntry& file) { return is_parity(file.path); }));
   const std::uint32_t others = static_cast<std::uint32_t>(manifest.files.size()) - parity;
-  const std::uint32_t groups = (others + kParityGroup - 1) / kParityGroup;
+  const std::uint32_t groups = ceil_div(others, kParityGroup);
   return groups == 0 ? 0 : parity / groups;
 }
 

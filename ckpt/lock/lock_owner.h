@@ -20,6 +20,7 @@ struct LockOwner {
 };
 
 inline constexpr double kSilenceSeconds = 25;  ///< a holder whose note does not change for this long counts as dead
+inline constexpr std::uint64_t kMostNoteBytes = 16 * 1024;     ///< a longer file is no note
 inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of every note
 
 /// Whether the processes of the notes `a` and `b` run on one kernel, which then decides which of them gets an advisory

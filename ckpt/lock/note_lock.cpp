@@ -15,14 +15,13 @@ namespace titan::ckpt {
 namespace {
 
 constexpr double kLookSeconds = 1;
-constexpr std::uint64_t kTextLimit = 16 * 1024;
 
 bool same_claim(const LockOwner& a, const LockOwner& b) {
   return a.host == b.host && a.boot_id == b.boot_id && a.pid == b.pid && a.since == b.since && a.mark == b.mark;
 }
 
 Result<std::string> read_text(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> data, read_file(fs, path, kTextLimit));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> data, read_file(fs, path, kMostNoteBytes));
   return std::string(reinterpret_cast<const char*>(data.data()), data.size());
 }
 

@@ -61,9 +61,8 @@ Result<std::unique_ptr<NoteLock>> RunLock::claim(Fs& fs, const std::string& fold
 }
 
 Status RunLock::look(Fs& fs, const std::string& folder, const LockOwner& self) {
-  constexpr std::uint64_t kTextLimit = 16 * 1024;
   const std::string path = join_path(folder, kRunLockFile);
-  const auto data = read_file(fs, path, kTextLimit);
+  const auto data = read_file(fs, path, kMostNoteBytes);
   if (!data.ok()) return data.status().code == Code::kNotFound ? ok_status() : data.status();
   const auto holder = decode_lock_owner(std::string(reinterpret_cast<const char*>(data->data()), data->size()));
   if (!holder.ok() || !may_live(*holder, self, self.heartbeat)) return ok_status();

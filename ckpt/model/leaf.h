@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "ckpt/base/integers.h"
+
 namespace titan::ckpt {
 
 inline constexpr std::uint64_t kDefaultLeafElements = 262'144;
@@ -21,7 +23,7 @@ struct LeafGrid {
   bool operator==(const LeafGrid&) const = default;
 
   /// Number of leaves; 0 for a tensor without elements.
-  std::uint64_t count() const { return (elements + leaf_elements - 1) / leaf_elements; }
+  std::uint64_t count() const { return ceil_div(elements, leaf_elements); }
   /// First element of leaf `i`; `elements` for i >= count().
   std::uint64_t begin(std::uint64_t i) const {
     std::uint64_t at = 0;  // overflow is checked without a division, which would be slow

@@ -8,6 +8,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/lock/run_guard.h"
+#include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/element.h"
 #include "ckpt/read/range_reader.h"
 #include "ckpt/run/run_resolve.h"
@@ -83,13 +84,6 @@ Status for_each_part(RangeReader& reader, const Slice& slice, Take take) {
     }
   }
   return ok_status();
-}
-
-void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out) {
-  const std::size_t at = out.size();
-  out.resize(at + bf16.size() * 2);
-  // A bfloat16 is the upper half of a float.
-  for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
 }
 
 Result<std::uint64_t> write_values(File& file, RangeReader& reader, const Selection& selection, DType out_dtype,

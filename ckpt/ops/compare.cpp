@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ckpt/base/integers.h"
+#include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/element.h"
 
 namespace titan::ckpt {
@@ -16,17 +18,17 @@ Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader,
                                                  std::vector<std::byte>& buffer) {
   const LeafGrid grid = reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements);
   const std::uint64_t size = dtype_size(reader.manifest().stored(ref)->dtype);
-  const std::uint64_t first = begin / grid.leaf_elements, last = (end + grid.leaf_elements - 1) / grid.leaf_elements;
+  const std::uint64_t first = begin / grid.leaf_elements, last = ceil_div(end, grid.leaf_elements);
   buffer.resize((grid.begin(last) - grid.begin(first)) * size);
   TITAN_RETURN_IF_ERROR(reader.read(ref, {first, last - first}, buffer));
   return std::span<const std::byte>(buffer).subspan((begin - grid.begin(first)) * size, (end - begin) * size);
 }
 
-/// A float32 element unchanged; a bfloat16 one as the float32 of equal value, whose upper 16 bits it is.
+/// `elements`, float32 or bfloat16, as float32.
 std::vector<std::byte> widened(DType dtype, std::span<const std::byte> elements) {
   if (dtype == DType::kF32) return {elements.begin(), elements.end()};
-  std::vector<std::byte> wide(elements.size() * 2);
-  for (std::size_t i = 0; i + 1 < elements.size(); i += 2) std::memcpy(&wide[2 * i + 2], &elements[i], 2);
+  std::vector<std::byte> wide;
+  append_widened(elements, wide);
   return wide;
 }
 

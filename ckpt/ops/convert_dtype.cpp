@@ -46,8 +46,6 @@ float to_odd(double value) {
   return std::bit_cast<float>(bits);
 }
 
-float widened(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-
 void note(RoundingError& error, std::uint64_t index, double before, double after) {
   if (before == after || std::isnan(before)) return;
   ++error.rounded;
@@ -87,11 +85,16 @@ RoundingError convert_elements(DType from, std::span<const std::byte> in, DType 
     } else {
       const std::uint16_t bits = to == DType::kBF16 ? bf16_of(value) : f16_of(value);
       std::memcpy(out.data() + i * sizeof bits, &bits, sizeof bits);
-      note(error, i, before,
-           to == DType::kBF16 ? widened(bits) : element_value(DType::kF16, out.data() + i * sizeof bits));
+      note(error, i, before, element_value(to, out.data() + i * sizeof bits));
     }
   }
   return error;
+}
+
+void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out) {
+  const std::size_t at = out.size();
+  out.resize(at + bf16.size() * 2);
+  for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
 }
 
 }  // namespace titan::ckpt

@@ -2,6 +2,7 @@
 // Converts elements from one floating-point type to another, and measures the rounding error.
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ckpt/model/dtype.h"
 
@@ -23,5 +24,8 @@ bool is_float(DType dtype);
 /// nearest, ties to even. NaN keeps its sign and as much of its payload as fits. `out` has as many elements as `in`;
 /// both are little-endian.
 RoundingError convert_elements(DType from, std::span<const std::byte> in, DType to, std::span<std::byte> out);
+
+/// Appends bfloat16 elements to `out` as the float32 of equal value, whose upper 16 bits they are.
+void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out);
 
 }  // namespace titan::ckpt

@@ -192,7 +192,7 @@ class Adder {
     std::uint64_t largest = 0;  // bytes of a leaf
     for (const ParameterRecord& record : made.parameters)
       largest = std::max(largest, record.meta.grid(made.leaf_elements).length(0) * dtype_size(record.model->dtype));
-    for (unsigned i = 0; i < threads; ++i) slots_.emplace_back(largest);
+    for (unsigned i = 0; i < threads; ++i) scratches_.emplace_back(largest);
     for (const Opened& source : sources) indexes_.emplace_back(source.manifest());
   }
 
@@ -203,41 +203,41 @@ class Adder {
       TITAN_RETURN_IF_ERROR(rewrite.beat(options_.cancel));
       tensor_ = tensor;
       begin_ = leaf;
-      end_ = std::min<std::uint64_t>(grid.count(), leaf + slots_.size());
-      TITAN_RETURN_IF_ERROR(parallel_for(end_ - begin_, static_cast<unsigned>(slots_.size()),
-                                         [&](std::size_t i) { return add(grid, begin_ + i, slots_[i]); }));
+      end_ = std::min<std::uint64_t>(grid.count(), leaf + scratches_.size());
+      TITAN_RETURN_IF_ERROR(parallel_for(end_ - begin_, static_cast<unsigned>(scratches_.size()),
+                                         [&](std::size_t i) { return add(grid, begin_ + i, scratches_[i]); }));
       if (options_.progress) options_.progress(done_, total_);
     }
-    return std::span<const std::byte>(slots_[leaf - begin_].out);
+    return std::span<const std::byte>(scratches_[leaf - begin_].out);
   }
 
  private:
-  struct Slot {
-    explicit Slot(std::uint64_t largest) : memory(largest) {}
+  struct Scratch {
+    explicit Scratch(std::uint64_t largest) : memory(largest) {}
     std::vector<double> sums;
     AlignedBuffer memory;  // holds a source's leaf, aligned for reading
     std::vector<std::byte> out;
   };
 
-  Status add(const LeafGrid& grid, std::uint64_t leaf, Slot& slot) {
+  Status add(const LeafGrid& grid, std::uint64_t leaf, Scratch& scratch) {
     const ParameterRecord& record = made_.parameters[tensor_];
     const DType dtype = record.model->dtype;
     const std::uint64_t bytes = grid.length(leaf) * dtype_size(dtype);
-    slot.sums.resize(is_float(dtype) ? grid.length(leaf) : 0);
-    const std::span<std::byte> in = slot.memory.first(bytes);
-    slot.out.resize(bytes);
+    scratch.sums.resize(is_float(dtype) ? grid.length(leaf) : 0);
+    const std::span<std::byte> in = scratch.memory.first(bytes);
+    scratch.out.resize(bytes);
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       const bool keep = !is_float(dtype) && i == 0;
-      TITAN_RETURN_IF_ERROR(read(i, record.meta.name, grid.begin(leaf), keep ? std::span(slot.out) : in));
+      TITAN_RETURN_IF_ERROR(read(i, record.meta.name, grid.begin(leaf), keep ? std::span(scratch.out) : in));
       if (is_float(dtype)) {
-        add_weighted(dtype, in, sources_[i].weight, i == 0, slot.sums);
-      } else if (!keep && !std::equal(in.begin(), in.end(), slot.out.begin())) {
+        add_weighted(dtype, in, sources_[i].weight, i == 0, scratch.sums);
+      } else if (!keep && !std::equal(in.begin(), in.end(), scratch.out.begin())) {
         return incompatible(record.meta.name + " holds whole numbers, which have no average, and differs between " +
                             sources_[0].reader.path() + " and " + sources_[i].reader.path());
       }
       done_ += bytes;
     }
-    if (is_float(dtype)) round_sums(slot.sums, dtype, slot.out);
+    if (is_float(dtype)) round_sums(scratch.sums, dtype, scratch.out);
     return ok_status();
   }
 
@@ -255,9 +255,9 @@ class Adder {
   const Manifest& made_;
   const MergeOptions& options_;
   std::vector<ParameterIndex> indexes_;
-  std::vector<Slot> slots_;
+  std::vector<Scratch> scratches_;
   std::size_t tensor_ = ~std::size_t{0};
-  std::uint64_t begin_ = 0, end_ = 0;  // the leaves of tensor_ that are in slots_
+  std::uint64_t begin_ = 0, end_ = 0;  // the leaves of tensor_ that are in scratches_
   std::atomic<std::uint64_t> done_ = 0;
   std::uint64_t total_;
 };

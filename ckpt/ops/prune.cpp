@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/quoting.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/signature_file.h"
@@ -152,8 +153,7 @@ class Prune {
                          ": " + found.unreadable[0].detail)
           .with_hint("`titan-ckpt verify " + shell_word(entry.path) + "` names them all");
     ++damaged_;
-    entry.validity = corrupt(entry.path + " is damaged in " + std::to_string(found.damage.size()) +
-                             (found.damage.size() == 1 ? " place" : " places"))
+    entry.validity = corrupt(entry.path + " is damaged in " + counted(found.damage.size(), "place"))
                          .with_hint("`titan-ckpt verify " + shell_word(entry.path) + "` names them");
     return false;
   }

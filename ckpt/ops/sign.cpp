@@ -6,6 +6,7 @@
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
@@ -95,7 +96,7 @@ Result<Blake2bDigest> Digester::file(const std::string& member, std::uint64_t by
   std::vector<Blake2bDigest> digests(buffers_.size());
   for (std::uint64_t at = 0; at < bytes;) {
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
-    const std::uint64_t left = (bytes - at + kSignedLeaf - 1) / kSignedLeaf;
+    const std::uint64_t left = ceil_div(bytes - at, kSignedLeaf);
     const std::size_t leaves = std::min<std::uint64_t>(left, buffers_.size());
     TITAN_RETURN_IF_ERROR(parallel_for(leaves, static_cast<unsigned>(leaves), [&](std::size_t i) -> Status {
       const std::uint64_t first = at + i * kSignedLeaf;

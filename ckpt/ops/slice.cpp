@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 
@@ -109,7 +110,7 @@ Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t
   const std::vector<std::string> parts = parts_of(text.substr(1, text.size() - 2), ',');
   if (parts.size() > shape.size()) {
     return invalid("`" + std::string(text) + "` has " + std::to_string(parts.size()) + " indices, the tensor has " +
-                   std::to_string(shape.size()) + (shape.size() == 1 ? " dimension" : " dimensions"));
+                   counted(shape.size(), "dimension"));
   }
   Slice slice = whole_slice(shape);
   for (std::size_t d = 0; d < parts.size(); ++d) {

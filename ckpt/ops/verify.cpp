@@ -5,6 +5,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/quoting.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
@@ -114,8 +115,7 @@ Status VerifySummary::unreadable() const {
   for (const VerifiedStep& step : steps)
     if (!step.readable.ok()) return step.readable.wrapped(step.path + " cannot be checked");
   if (unreadable_places == 0) return ok_status();
-  return media_error(std::to_string(unreadable_places) + (unreadable_places == 1 ? " place" : " places") +
-                     " cannot be read, no damage is known")
+  return media_error(counted(unreadable_places, "place") + " cannot be read, no damage is known")
       .with_hint(
           "the kernel's log (dmesg) and the store's own say more; a copy of the step on another disk, if there is one, "
           "may be whole");

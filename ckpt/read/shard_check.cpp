@@ -1,5 +1,7 @@
 #include "ckpt/read/shard_check.h"
 
+#include "ckpt/base/integers.h"
+
 #include <algorithm>
 
 namespace titan::ckpt {
@@ -193,8 +195,7 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const LeafVisitor
   if (bytes > kCheckRun) return one(run.begin);
   // Reads whole blocks, because only those bypass the page cache (Fs::open_scan).
   const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
-  const std::uint64_t end =
-      std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
+  const std::uint64_t end = std::min(round_up(first.offset + bytes, kScanAlignment), file_.bytes);
   const std::span<std::byte> buffer = tools.buffer.all().first(end - begin);
   const Status read = handle_->pread(begin, buffer);
   if (read.code == Code::kMediaError) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/parallel.h"
 
 namespace titan::ckpt {
@@ -242,7 +243,7 @@ Status ShardReader::read_raw(File& file, const PieceLeaves& place, const Rows& r
                              std::span<std::byte> out) {
   // All leaves of a tensor but the last have the same length.
   const std::uint64_t in_run = std::max<std::uint64_t>(kReadBytes / place.bytes({leaves.first, 1}), 1);
-  const std::uint64_t runs = (leaves.count + in_run - 1) / in_run;
+  const std::uint64_t runs = ceil_div(leaves.count, in_run);
   const std::uint64_t jobs = std::min<std::uint64_t>(runs, kReaders);
   return parallel_for(jobs, static_cast<unsigned>(jobs), [&](std::size_t job) {
     for (std::uint64_t run = job; run < runs; run += jobs) {

@@ -40,7 +40,8 @@ class Ring {
  public:
   Ring(const LeafStore& store, unsigned threads, std::uint64_t leaf_bytes, Turnstile& turnstile)
       : store_(store), turnstile_(turnstile) {
-    for (unsigned i = 0; i <= threads; ++i) free_.push_back(&slots_.emplace_back(Slot{AlignedBuffer(leaf_bytes), {}}));
+    for (unsigned i = 0; i <= threads; ++i)
+      free_.push_back(&buffers_.emplace_back(Buffer{AlignedBuffer(leaf_bytes), {}}));
     for (unsigned i = 0; i < threads; ++i) {
       if (!threads_.start([this] { contained_work(); })) break;
     }
@@ -49,24 +50,24 @@ class Ring {
 
   bool has_threads() const { return !threads_.empty(); }
 
-  // Waits for a free slot of the ring and returns its buffer, to fetch a leaf into; empty after an error.
+  // Waits for a free buffer of the ring and returns its memory, to fetch a leaf into; empty after an error.
   std::span<std::byte> next_scratch() {
     MutexLock lock(mutex_);
     while (free_.empty() && status_.ok()) changed_.wait(lock);
     return status_.ok() ? free_.front()->scratch.all() : std::span<std::byte>();
   }
 
-  // Passes the leaf to the threads, in the slot of the last call. Copies it into the slot's buffer unless it is there.
+  // Passes the leaf to the threads, in the buffer of the last call. Copies it there unless it is there already.
   void push(FetchedLeaf leaf) {
-    Slot* slot = free_front();
-    if (leaf.raw.data() != slot->scratch.all().data()) {
-      std::memcpy(slot->scratch.all().data(), leaf.raw.data(), leaf.raw.size());
-      leaf.raw = slot->scratch.all().first(leaf.raw.size());
+    Buffer* buffer = free_front();
+    if (leaf.raw.data() != buffer->scratch.all().data()) {
+      std::memcpy(buffer->scratch.all().data(), leaf.raw.data(), leaf.raw.size());
+      leaf.raw = buffer->scratch.all().first(leaf.raw.size());
     }
-    slot->leaf = leaf;
+    buffer->leaf = leaf;
     const MutexLock lock(mutex_);
     free_.pop_front();
-    ready_.push_back(slot);
+    ready_.push_back(buffer);
     changed_.notify_all();
   }
 
@@ -86,12 +87,12 @@ class Ring {
   }
 
  private:
-  struct Slot {
+  struct Buffer {
     AlignedBuffer scratch;  // aligned, so that a leaf can bypass the page cache (Fs::create_large)
     FetchedLeaf leaf;
   };
 
-  Slot* free_front() {
+  Buffer* free_front() {
     const MutexLock lock(mutex_);
     return free_.front();
   }
@@ -108,17 +109,17 @@ class Ring {
   void work() {
     LeafEncoder encoder;
     for (;;) {
-      Slot* slot = nullptr;
+      Buffer* buffer = nullptr;
       {
         MutexLock lock(mutex_);
         while (ready_.empty() && !closed_ && status_.ok()) changed_.wait(lock);
         if (!status_.ok() || ready_.empty()) return;
-        slot = ready_.front();
+        buffer = ready_.front();
         ready_.pop_front();
       }
-      if (Status status = store_(slot->leaf, encoder); !status.ok()) return fail(status);
+      if (Status status = store_(buffer->leaf, encoder); !status.ok()) return fail(status);
       const MutexLock lock(mutex_);
-      free_.push_back(slot);
+      free_.push_back(buffer);
       changed_.notify_all();
     }
   }
@@ -136,8 +137,8 @@ class Ring {
   Turnstile& turnstile_;
   Mutex mutex_;
   Condition changed_;
-  std::deque<Slot> slots_;
-  std::deque<Slot*> free_ TITAN_GUARDED_BY(mutex_), ready_ TITAN_GUARDED_BY(mutex_);
+  std::deque<Buffer> buffers_;
+  std::deque<Buffer*> free_ TITAN_GUARDED_BY(mutex_), ready_ TITAN_GUARDED_BY(mutex_);
   Status status_ TITAN_GUARDED_BY(mutex_);
   bool closed_ TITAN_GUARDED_BY(mutex_) = false;
   Helpers threads_;

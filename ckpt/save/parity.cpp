@@ -6,6 +6,7 @@
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/galois.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/path.h"
 #include "ckpt/format/manifest_codec.h"
@@ -48,7 +49,7 @@ Status sum_up(const std::vector<Source>& sources, std::size_t sums, std::uint64_
   };
   for (std::uint64_t at = 0; at < length; at += kStripe * kStripesAtOnce) {
     if (hooks.check) TITAN_RETURN_IF_ERROR(hooks.check());
-    const std::uint64_t count = std::min<std::uint64_t>(kStripesAtOnce, (length - at + kStripe - 1) / kStripe);
+    const std::uint64_t count = std::min<std::uint64_t>(kStripesAtOnce, ceil_div(length - at, kStripe));
     TITAN_RETURN_IF_ERROR(parallel_for(count, static_cast<unsigned>(count),
                                        [&](std::size_t i) { return work(stripes[i], at + i * kStripe); }));
     for (std::uint64_t i = 0; i < count; ++i)

@@ -66,20 +66,20 @@ Status unknown_flag(const Program& program, const Verb* verb, const std::string&
 }
 
 /// Where the parser stores a flag's values, or how often a switch occurred.
-struct Slot {
+struct GivenFlag {
   Flag flag;
   std::vector<std::string> values;
   std::int64_t count = 0;
 };
 
-void add_flag(CLI::App& app, Slot& slot) {
-  std::string names = "--" + slot.flag.name;
-  if (slot.flag.letter != 0) names += std::string(",-") + slot.flag.letter;
-  if (slot.flag.value.empty()) {
-    app.add_flag(names, slot.count);
+void add_flag(CLI::App& app, GivenFlag& one) {
+  std::string names = "--" + one.flag.name;
+  if (one.flag.letter != 0) names += std::string(",-") + one.flag.letter;
+  if (one.flag.value.empty()) {
+    app.add_flag(names, one.count);
   } else {
     // One value per occurrence: otherwise a vector option would also take the positionals that follow.
-    app.add_option(names, slot.values)->allow_extra_args(false);
+    app.add_option(names, one.values)->allow_extra_args(false);
   }
 }
 
@@ -100,10 +100,10 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
   return ckpt::ok_status();
 }
 
-Status check_flags(const std::deque<Slot>& slots) {
-  for (const Slot& slot : slots) {
-    if (slot.values.size() > 1 && slot.flag.repeat == Repeat::kOnce)
-      return ckpt::invalid("`--" + slot.flag.name + "` is given " + std::to_string(slot.values.size()) +
+Status check_flags(const std::deque<GivenFlag>& given) {
+  for (const GivenFlag& one : given) {
+    if (one.values.size() > 1 && one.flag.repeat == Repeat::kOnce)
+      return ckpt::invalid("`--" + one.flag.name + "` is given " + std::to_string(one.values.size()) +
                            " times, expected once");
   }
   return ckpt::ok_status();
@@ -204,7 +204,7 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   app.set_help_flag();
   app.allow_extras();
   app.require_subcommand(0, 1);
-  std::deque<Slot> slots;  // not a vector: CLI11 keeps pointers to the elements
+  std::deque<GivenFlag> given;  // not a vector: CLI11 keeps pointers to the elements
   CLI::App* sub = nullptr;
   if (verb != nullptr) {
     command.verb = verb->name;
@@ -212,15 +212,15 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
     sub->set_help_flag();
     sub->allow_extras();
     sub->fallthrough();
-    for (const Flag& flag : verb->flags) add_flag(*sub, slots.emplace_back(Slot{flag}));
+    for (const Flag& flag : verb->flags) add_flag(*sub, given.emplace_back(GivenFlag{flag}));
     sub->add_option("arguments", command.positionals)->expected(0, 64);
   }
-  for (const Flag& flag : flags_of(program, nullptr)) add_flag(app, slots.emplace_back(Slot{flag}));
+  for (const Flag& flag : flags_of(program, nullptr)) add_flag(app, given.emplace_back(GivenFlag{flag}));
   if (const Status status = parse(app, arguments); !status.ok()) return with_help_hint(status, program, command.verb);
 
-  for (const Slot& slot : slots) {
-    if (!slot.values.empty()) command.values[slot.flag.name] = slot.values;
-    if (slot.count > 0) command.values[slot.flag.name] = {""};
+  for (const GivenFlag& one : given) {
+    if (!one.values.empty()) command.values[one.flag.name] = one.values;
+    if (one.count > 0) command.values[one.flag.name] = {""};
   }
   command.help = command.values.erase("help") > 0;
   command.version = command.values.erase("version") > 0;
@@ -233,7 +233,7 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   if (verb == nullptr) return with_help_hint(ckpt::invalid("a verb is missing"), program, "");
   command.positionals.insert(command.positionals.end(), extras.begin(), extras.end());
   command.positionals.insert(command.positionals.end(), literal.begin(), literal.end());
-  TITAN_RETURN_IF_ERROR(check_flags(slots));
+  TITAN_RETURN_IF_ERROR(check_flags(given));
   TITAN_RETURN_IF_ERROR(check_counts(program, *verb, command));
   return command;
 }

@@ -47,15 +47,7 @@ std::optional<double> parse_duration(std::string_view text) {
   return std::nullopt;
 }
 
-std::string format_count(std::uint64_t value) {
-  const std::string digits = std::to_string(value);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
+std::string format_count(std::uint64_t value) { return ckpt::with_commas(std::to_string(value)); }
 
 std::string format_real(double value) { return ckpt::digits_of(value); }
 
@@ -65,10 +57,6 @@ std::string format_rounded(double value, int digits) {
 }
 
 std::string format_share(double share, int digits) { return format_rounded(100 * share, digits) + "%"; }
-
-std::string format_counted(std::uint64_t count, std::string_view one, std::string_view many) {
-  return format_count(count) + " " + std::string(count == 1 ? one : many);
-}
 
 std::optional<std::int64_t> parse_utc(std::string_view text) {
   // YYYY-MM-DDThh:mm:ss[.fraction]Z

@@ -24,8 +24,6 @@ std::string format_real(double value);
 std::string format_rounded(double value, int digits = 4);
 /// 0.0314 -> "3.14%".
 std::string format_share(double share, int digits = 3);
-/// "1 step", "1,234 steps" for the words `one` = "step" and `many` = "steps".
-std::string format_counted(std::uint64_t count, std::string_view one, std::string_view many);
 /// Seconds since the epoch of an RFC 3339 time in UTC ("2026-01-02T03:04:05Z"; a fraction of a second is dropped);
 /// nullopt if `text` is no such time.
 std::optional<std::int64_t> parse_utc(std::string_view text);

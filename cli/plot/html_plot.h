@@ -2,7 +2,7 @@
 // A plot as one self-contained HTML page: data, style and script are inline. Pure.
 #include <string>
 
-#include "recipe/plot/plot_plan.h"
+#include "recipe/history/plot_plan.h"
 
 namespace titan::cli {
 

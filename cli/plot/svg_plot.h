@@ -2,7 +2,7 @@
 // A plot as one self-contained SVG picture. Pure.
 #include <string>
 
-#include "recipe/plot/plot_plan.h"
+#include "recipe/history/plot_plan.h"
 
 namespace titan::cli {
 

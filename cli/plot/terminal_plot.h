@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/kit/terminal.h"
-#include "recipe/plot/plot_plan.h"
+#include "recipe/history/plot_plan.h"
 
 namespace titan::cli {
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/quoting.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
@@ -8,7 +9,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "recipe/advice/advise.h"
+#include "recipe/history/advise.h"
 
 namespace titan::cli {
 namespace {
@@ -61,7 +62,7 @@ class Text {
     if (record.last_step > 0)
       run = "steps " + format_count(record.first_step) + " to " + format_count(record.last_step);
     if (record.resumes > 0)
-      run += ", went on " + format_counted(record.resumes, "time", "times") + " (planned stops are among them)";
+      run += ", went on " + ckpt::counted(record.resumes, "time") + " (planned stops are among them)";
     facts_.add("run", run);
     if (record.step_s)
       facts_.add("a step",
@@ -78,7 +79,7 @@ class Text {
   }
 
   void disk() {
-    std::string there = format_counted(report_.steps_there, "step", "steps") + ", " + size(report_.bytes_there);
+    std::string there = ckpt::counted(report_.steps_there, "step") + ", " + size(report_.bytes_there);
     if (report_.free) there += "; free: " + size(*report_.free);
     facts_.add("on disk", there);
     if (report_.one_save) facts_.add("one save", size(*report_.one_save));
@@ -99,8 +100,8 @@ class Text {
       facts_.add("budget",
                  size(*report_.budget) + " is too little: one step and the next save take " + size(fit.least_budget));
     } else {
-      facts_.add("budget", size(*report_.budget) + ": keep " + format_counted(fit.keep_last, "step", "steps") +
-                               "; at most " + size(fit.most_bytes) + " while one more is written");
+      facts_.add("budget", size(*report_.budget) + ": keep " + ckpt::counted(fit.keep_last, "step") + "; at most " +
+                               size(fit.most_bytes) + " while one more is written");
     }
     if (fit.keep_last == 1) facts_.add("", "one step alone: if it is damaged, there is no older one to go on from");
     if (fit.fixed_bytes > 0) facts_.add("", size(fit.fixed_bytes) + " of that are in steps that no rule deletes");
@@ -115,8 +116,8 @@ class Text {
                  {"saving", Align::kRight},
                  {"done again", Align::kRight}});
     const auto row = [&](const char* name, const IntervalAdvice& one) {
-      table.row({name, format_counted(one.steps, "step", "steps"), format_duration(one.seconds),
-                 format_share(one.lost.sum(), 2), format_share(one.lost.saves, 2), format_share(one.lost.again, 2)});
+      table.row({name, ckpt::counted(one.steps, "step"), format_duration(one.seconds), format_share(one.lost.sum(), 2),
+                 format_share(one.lost.saves, 2), format_share(one.lost.again, 2)});
     };
     if (report_.now) row("now", *report_.now);
     row("best", *report_.best);
@@ -151,16 +152,16 @@ class Text {
     if (report_.best) {
       out += "  interval = " + std::to_string(report_.best->steps) + "\n";
       if (report_.steps > 0 && report_.best->steps >= report_.steps)
-        out += "  # not before the end of this run (" + format_counted(report_.steps, "step", "steps") +
-               "), which always saves\n";
+        out +=
+            "  # not before the end of this run (" + ckpt::counted(report_.steps, "step") + "), which always saves\n";
     }
     if (!keeps) return out;
     const recipe::RetentionFit& fit = *report_.fit;
     out += "  keep_latest_k = " + std::to_string(fit.keep_last) + "\n";
     if (fit.steps_to_delete == 0) return out + "  # nothing to delete now\n";
-    return out + "  # frees " + size(fit.bytes_to_delete) + " now, " +
-           format_counted(fit.steps_to_delete, "step", "steps") + ":\n  titan-ckpt prune " +
-           escape(ckpt::shell_word(run_)) + " --keep-last " + std::to_string(fit.keep_last) + "\n";
+    return out + "  # frees " + size(fit.bytes_to_delete) + " now, " + ckpt::counted(fit.steps_to_delete, "step") +
+           ":\n  titan-ckpt prune " + escape(ckpt::shell_word(run_)) + " --keep-last " + std::to_string(fit.keep_last) +
+           "\n";
   }
 
   const AdviseReport& report_;

@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include "ckpt/base/quoting.h"
@@ -15,8 +16,8 @@ std::string prune_command(const ckpt::RunDisk& disk, const ckpt::DiskWay& way) {
 }
 
 std::string run_text(const ckpt::RunDisk& disk, const TextStyle& style) {
-  std::string out = style.palette.paint(Role::kName, escape(disk.run)) + "  " +
-                    format_counted(disk.steps, "step", "steps") + ", " + std::to_string(disk.full) + " full\n";
+  std::string out = style.palette.paint(Role::kName, escape(disk.run)) + "  " + ckpt::counted(disk.steps, "step") +
+                    ", " + std::to_string(disk.full) + " full\n";
   Table table({{}, {"files", Align::kRight}, {"size", Align::kRight}, {"once", Align::kRight}});
   for (const ckpt::DiskRow& row : disk.rows)
     table.row({row.name, std::to_string(row.files), format_bytes(row.bytes, style.exact_bytes),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/ops/list_runs.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/table.h"
@@ -64,8 +65,7 @@ std::string ls_runs_text(const std::vector<ckpt::ListedRun>& runs, const TextSty
                run.last_loss ? format_rounded(*run.last_loss) + " at " + std::to_string(*run.last_step) : "-",
                {remark, Role::kWarning}});
   }
-  table.row({"total", "", "", format_bytes(total, style.exact_bytes), "", "",
-             std::to_string(runs.size()) + (runs.size() == 1 ? " run" : " runs")});
+  table.row({"total", "", "", format_bytes(total, style.exact_bytes), "", "", ckpt::counted(runs.size(), "run")});
   return table.render(style.palette);
 }
 
@@ -120,8 +120,7 @@ std::string ls_text(const ListReport& report, const TextStyle& style) {
       total += step.bytes;
     }
     const std::size_t count = report.steps.size();
-    table.row({"total", format_bytes(total, style.exact_bytes), "",
-               std::to_string(count) + (count == 1 ? " step" : " steps")});
+    table.row({"total", format_bytes(total, style.exact_bytes), "", ckpt::counted(count, "step")});
     out += table.render(style.palette);
   }
   const std::string note = style.palette.paint(Role::kWarning, "note:") + " ";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ckpt/base/helpers.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/lock/lock_wait.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
@@ -35,8 +36,7 @@ void prepare_heap() {
   const auto before = reinterpret_cast<std::uintptr_t>(::sbrk(0));
   void* volatile grown = std::malloc(kMapped / 4);  // volatile: else the compiler may remove malloc and free
   std::free(grown);
-  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0)),
-             begin = (before + kHugePage - 1) / kHugePage * kHugePage;
+  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0)), begin = ckpt::round_up(before, kHugePage);
   if (begin < end)
     (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // fails on a kernel without huge
                                                                                   // pages

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/merge.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -110,8 +111,8 @@ std::string merge_text(const MergeReport& report, const TextStyle& style, std::s
   const std::optional<std::string> step = source_step(report.step, report.sources.back().id);
   std::string out = style.palette.paint(Role::kName, std::to_string(report.sources.size()) + " checkpoints") +
                     ", their parameters alone: " + (step ? "step " + *step + ", " : "") +
-                    format_counted(report.tensors, "tensor", "tensors") + ", " +
-                    format_bytes(report.bytes, style.exact_bytes) + "\n\n" + sources_table(report, style);
+                    ckpt::counted(report.tensors, "tensor") + ", " + format_bytes(report.bytes, style.exact_bytes) +
+                    "\n\n" + sources_table(report, style);
   if (report.nearest) out += decay(report, style, width);
   if (report.dry_run) return out + "\nnothing written: --dry-run\n";
   return out + "\n" + style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.id.hex() +

@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include "ckpt/format/parity_file.h"
@@ -14,13 +15,12 @@ namespace {
 std::string parity_text(const ckpt::ParityReport& report, const TextStyle& style) {
   const std::string path = escape(report.path);
   if (!report.changed && report.after == 0) return path + " has no parity files\n";
-  const std::string lost = format_counted(report.after, "file", "files");
+  const std::string lost = ckpt::counted(report.after, "file");
   if (!report.changed) return path + " has parity files already: any " + lost + " of it may be lost\n";
   if (report.after == 0) return path + " has no parity files any more\n";
-  return style.palette.paint(Role::kOk, "wrote") + "  " + path + "  " +
-         format_counted(report.files, "parity file", "parity files") + ", " +
-         format_bytes(report.bytes, style.exact_bytes) + ": any " + lost + " of it may be lost; id " + report.id.hex() +
-         " as before\n";
+  return style.palette.paint(Role::kOk, "wrote") + "  " + path + "  " + ckpt::counted(report.files, "parity file") +
+         ", " + format_bytes(report.bytes, style.exact_bytes) + ": any " + lost + " of it may be lost; id " +
+         report.id.hex() + " as before\n";
 }
 
 std::string parity_json(const ckpt::ParityReport& report) {

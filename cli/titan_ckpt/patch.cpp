@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include "cli/kit/flag_values.h"
@@ -43,7 +44,7 @@ std::string patch_text(const convert::PatchReport& report, const TextStyle& styl
 
 std::string apply_text(const convert::ApplyReport& report, const TextStyle& style) {
   return style.palette.paint(Role::kOk, "wrote") + "  " + escape(report.output) + "  id " + report.target.id.hex() +
-         ", " + format_counted(report.files, "file", "files") + ", " + format_bytes(report.bytes, style.exact_bytes) +
+         ", " + ckpt::counted(report.files, "file") + ", " + format_bytes(report.bytes, style.exact_bytes) +
          ", read again and proved\n";
 }
 

@@ -15,7 +15,7 @@
 #include "cli/plot/svg_plot.h"
 #include "cli/plot/terminal_plot.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "recipe/plot/plot_plan.h"
+#include "recipe/history/plot_plan.h"
 
 namespace titan::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"
 #include "converters/foreign_view.h"
-#include "recipe/record/best_step.h"
+#include "recipe/history/best_step.h"
 
 namespace titan::cli {
 namespace {

@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Cell verdict(const PrunedStep& step, bool dry_run) {
 }
 
 std::string leftovers_text(const PruneReport& report) {
-  return format_counted(report.leftovers.size(), "leftover", "leftovers") + " of unfinished saves or deletions";
+  return ckpt::counted(report.leftovers.size(), "leftover") + " of unfinished saves or deletions";
 }
 
 // Of steps and damaged ones.
@@ -105,17 +106,17 @@ std::string prune_text(const PruneReport& report, const TextStyle& style) {
   if (goes == 0 && thins == 0 && report.leftovers.empty()) return out + "nothing to delete\n";
   if (!report.failures.empty())
     return out + "deleted " + std::to_string(deleted) + " of " +
-           format_counted(static_cast<std::uint64_t>(goes), "step", "steps") + "\n";
+           ckpt::counted(static_cast<std::uint64_t>(goes), "step") + "\n";
   std::vector<std::string> parts;
   if (goes > 0 || thins == 0)
     parts.push_back((report.dry_run ? "delete " : "deleted ") +
-                    format_counted(static_cast<std::uint64_t>(goes), "step", "steps") +
+                    ckpt::counted(static_cast<std::uint64_t>(goes), "step") +
                     (report.leftovers.empty() ? "" : " and " + leftovers_text(report)));
   else if (!report.leftovers.empty())
     parts.push_back((report.dry_run ? "delete " : "deleted ") + leftovers_text(report));
   if (thins > 0)
-    parts.push_back((report.dry_run ? "thin " : "thinned ") +
-                    format_counted(static_cast<std::uint64_t>(thins), "step", "steps") + " to the model");
+    parts.push_back((report.dry_run ? "thin " : "thinned ") + ckpt::counted(static_cast<std::uint64_t>(thins), "step") +
+                    " to the model");
   out += (report.dry_run ? "would " : "") + ckpt::joined(parts, ", ");
   out += ": " + format_bytes(report.bytes_freed, style.exact_bytes) + (report.dry_run ? " would be freed" : " freed");
   const std::uint64_t linked = report.bytes_gone - report.bytes_freed;

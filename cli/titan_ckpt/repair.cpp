@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include <ctime>
@@ -18,8 +19,8 @@ namespace titan::cli {
 namespace {
 
 std::string given_text(const ckpt::Donors::Contribution& given) {
-  std::string what = given.leaves > 0 ? format_counted(given.leaves, "leaf", "leaves") : "";
-  if (given.files > 0) what += (what.empty() ? "" : ", ") + format_counted(given.files, "file", "files");
+  std::string what = given.leaves > 0 ? ckpt::counted(given.leaves, "leaf", "leaves") : "";
+  if (given.files > 0) what += (what.empty() ? "" : ", ") + ckpt::counted(given.files, "file");
   return what + " from " + escape(given.path);
 }
 
@@ -52,17 +53,17 @@ std::string repair_text(const ckpt::RepairReport& report, const TextStyle& style
   if (report.whole())
     return palette.paint(Role::kOk, "ok") + "  " + escape(report.src) + "  nothing to repair, nothing written\n";
   std::string out = palette.paint(Role::kError, "damaged") + "  " + escape(report.src) + "  " +
-                    format_counted(report.places, "place", "places") + "\n";
+                    ckpt::counted(report.places, "place") + "\n";
   for (const ckpt::Damage& place : report.lost) out += "  " + damage_line(place) + "\n";
-  if (report.not_named > 0) out += "  and " + format_counted(report.not_named, "place", "places") + " more\n";
+  if (report.not_named > 0) out += "  and " + ckpt::counted(report.not_named, "place") + " more\n";
   if (!report.written)
-    return out + "nothing written: " + format_counted(report.lost.size() + report.not_named, "place is", "places are") +
+    return out + "nothing written: " + ckpt::counted(report.lost.size() + report.not_named, "place is", "places are") +
            " lost\n";
-  if (report.by_parity > 0) out += "  " + format_counted(report.by_parity, "file", "files") + " from parity\n";
+  if (report.by_parity > 0) out += "  " + ckpt::counted(report.by_parity, "file") + " from parity\n";
   for (const ckpt::Donors::Contribution& given : report.given)
     if (given.leaves + given.files > 0) out += "  " + given_text(given) + "\n";
   return out + palette.paint(Role::kOk, "wrote") + "  " + escape(report.dst) + "  id " + report.id.hex() +
-         ", verified; " + format_counted(report.files.size(), "file", "files") + " made anew\n";
+         ", verified; " + ckpt::counted(report.files.size(), "file") + " made anew\n";
 }
 
 std::string repair_json(const ckpt::RepairReport& report) {

@@ -2,6 +2,7 @@
 #include <ctime>
 #include <string>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/ops/reshard.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
@@ -64,9 +65,9 @@ std::string change(const std::string& before, const std::string& after) {
 
 std::string recoded(const ReshardReport& report) {
   std::string text;
-  if (report.to_encode > 0) text = format_counted(report.to_encode, "leaf", "leaves") + " to compress";
+  if (report.to_encode > 0) text = ckpt::counted(report.to_encode, "leaf", "leaves") + " to compress";
   if (report.to_decode > 0)
-    text += (text.empty() ? "" : ", ") + format_counted(report.to_decode, "leaf", "leaves") + " to decode";
+    text += (text.empty() ? "" : ", ") + ckpt::counted(report.to_decode, "leaf", "leaves") + " to decode";
   return text.empty() ? "nothing: stored leaves are moved as they are" : text;
 }
 
@@ -82,13 +83,13 @@ std::string reshard_text(const ReshardReport& report, const TextStyle& style) {
   if (report.after.stored_bytes > 0)
     facts.add("stored", change(bytes(report.before.stored_bytes), bytes(report.after.stored_bytes)));
   facts.add(report.dry_run ? "to move" : "moved", bytes(report.bytes) + ", " +
-                                                      format_counted(report.leaves, "leaf", "leaves") + " in " +
-                                                      format_counted(report.ranges, "range", "ranges"));
+                                                      ckpt::counted(report.leaves, "leaf", "leaves") + " in " +
+                                                      ckpt::counted(report.ranges, "range"));
   facts.add("recoded", report.dry_run || report.to_encode + report.to_decode == 0
                            ? recoded(report)
-                           : format_counted(report.moved.encoded, "leaf", "leaves") + " compressed, " +
-                                 format_counted(report.moved.decoded, "leaf", "leaves") + " decoded");
-  facts.add("memory", "at most " + bytes(report.memory) + " in " + format_counted(report.threads, "thread", "threads"));
+                           : ckpt::counted(report.moved.encoded, "leaf", "leaves") + " compressed, " +
+                                 ckpt::counted(report.moved.decoded, "leaf", "leaves") + " decoded");
+  facts.add("memory", "at most " + bytes(report.memory) + " in " + ckpt::counted(report.threads, "thread"));
   facts.add("id", report.id.hex() + (report.dry_run ? "" : " (before and after)"));
   for (const std::string& path : report.carried) facts.add("carried", escape(path) + " (came with the model)");
   std::string text = facts.render(style.palette);

@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include <ctime>
@@ -19,7 +20,7 @@ constexpr std::uint64_t kMegabyte = 1'000'000, kMostRate = 1'000'000;  // MB/s
 std::string scrub_text(const ckpt::ScrubReport& report, const TextStyle& style) {
   std::string out = verify_text(report.verified, style);
   if (report.before == 0) return out;
-  out += "before  " + format_counted(report.before, "step", "steps") + " of this round";
+  out += "before  " + ckpt::counted(report.before, "step") + " of this round";
   std::string damaged;
   for (std::size_t i = 0; i < report.before; ++i)
     if (report.status.done[i].damage > 0) damaged += " " + std::to_string(report.status.done[i].step);

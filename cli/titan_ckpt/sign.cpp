@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include "ckpt/base/fs.h"
@@ -58,7 +59,7 @@ std::string check_text(const ckpt::SignatureCheck& check, const TextStyle& style
   const Palette& palette = style.palette;
   if (check.wrong.empty())
     return palette.paint(Role::kOk, "signed") + "  " + escape(check.path) + "  by " + ckpt::hex_of(check.key) + ": " +
-           format_counted(check.files, "file", "files") + ", " + format_bytes(check.bytes, style.exact_bytes) + "\n";
+           ckpt::counted(check.files, "file") + ", " + format_bytes(check.bytes, style.exact_bytes) + "\n";
   std::string out = palette.paint(Role::kError, "not as signed") + "  " + escape(check.path) + "\n";
   for (const std::string& why : check.wrong) out += "  " + escape(why) + "\n";
   return out;
@@ -77,7 +78,7 @@ ckpt::Result<Answer> run_sign(const Request& request) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::SignReport report, ckpt::sign_checkpoint(request.fs, options));
   if (request.json) return Answer{.text = sign_json(report)};
   return Answer{.text = request.style.palette.paint(Role::kOk, "signed") + "  " + escape(report.path) + "  by " +
-                        ckpt::hex_of(report.key) + ": " + format_counted(report.files, "file", "files") + ", " +
+                        ckpt::hex_of(report.key) + ": " + ckpt::counted(report.files, "file") + ", " +
                         format_bytes(report.bytes, request.style.exact_bytes) + "; " + escape(report.signature) + "\n"};
 }
 

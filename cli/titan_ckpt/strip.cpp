@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 
 #include <ctime>
@@ -37,9 +38,7 @@ std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) 
   std::string out = facts.render(style.palette) + "\n";
   if (!report.written) return out + "nothing written: --dry-run\n";
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() + "\n";
-  if (!report.rewritten.empty())
-    out += "  " + std::to_string(report.rewritten.size()) + (report.rewritten.size() == 1 ? " file" : " files") +
-           " written anew\n";
+  if (!report.rewritten.empty()) out += "  " + ckpt::counted(report.rewritten.size(), "file") + " written anew\n";
   return out + carried_text(report.files, report.verified, style);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/named_file.h"
@@ -112,9 +113,8 @@ void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& styl
     facts.add("text", format_bytes(data.text_bytes, style.exact_bytes) + ", " +
                           format_rounded(static_cast<double>(data.text_bytes) / static_cast<double>(data.tokens), 3) +
                           " bytes a token");
-  if (data.trained)
-    facts.add("trained", format_count(*data.trained) + " of " + format_counted(data.tokens, "token", "tokens"));
-  facts.add("longest", format_counted(data.longest, "token", "tokens"));
+  if (data.trained) facts.add("trained", format_count(*data.trained) + " of " + ckpt::counted(data.tokens, "token"));
+  facts.add("longest", ckpt::counted(data.longest, "token"));
   facts.add("around", ids_text(data.before) + " before each document, " + ids_text(data.behind) + " after it");
 }
 
@@ -124,27 +124,25 @@ void add_file(Facts& facts, const corpus::InspectTokensReport& report, const Tex
   facts.add("file", escape(report.file->path));
   facts.add("kind", corpus::format_text(report.file->format) +
                         (report.file->tokenizer.empty() ? "" : ", of the tokenizer " + escape(report.file->tokenizer)));
-  facts.add("tokens", format_count(data.tokens) + " of " + format_counted(data.token_bytes, "byte", "bytes") + " (" +
+  facts.add("tokens", format_count(data.tokens) + " of " + ckpt::counted(data.token_bytes, "byte") + " (" +
                           format_bytes(data.tokens * data.token_bytes, style.exact_bytes) + ")" +
                           (report.verified ? ", ids below " + format_count(data.vocabulary) : ""));
   if (report.file->index.empty()) return facts.add("documents", "not known: there is no index");
   facts.add("documents", format_count(data.documents) + ", as " + escape(report.file->index) + " says");
-  facts.add("longest", format_counted(data.longest, "token", "tokens"));
+  facts.add("longest", ckpt::counted(data.longest, "token"));
 }
 
 std::string tokenize_text(const corpus::TokenizeReport& report, const TextStyle& style) {
   Facts facts;
   facts.add("tokenizer", escape(report.tokenizer));
-  facts.add(
-      "files",
-      format_count(report.files) +
-          (report.empty > 0 ? "; " + format_counted(report.empty, "empty text", "empty texts") + " left out" : ""));
+  facts.add("files", format_count(report.files) +
+                         (report.empty > 0 ? "; " + ckpt::counted(report.empty, "empty text") + " left out" : ""));
   add_data(facts, report.data, style);
   std::string out = facts.render(style.palette) + "\n";
   if (!report.written) return out + "nothing written: --dry-run\n";
   const std::string dtype = report.data.token_bytes == 2 ? "" : " --training.token_dtype=uint32";
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  " +
-         format_counted(report.data.shards.size(), "shard", "shards") + "\n";
+         ckpt::counted(report.data.shards.size(), "shard") + "\n";
   return out +
          "train on it: --training.dataset=tokens --training.dataset_path=" + escape(ckpt::shell_word(report.dst)) +
          dtype + "\n";
@@ -162,10 +160,10 @@ std::string tokens_text(const corpus::InspectTokensReport& report, const TextSty
   std::string out = facts.render(style.palette);
   for (std::size_t i = 0; i < report.shown.size(); ++i) {
     const corpus::ShownDocument& shown = report.shown[i];
-    out += "\n" +
-           style.palette.paint(
-               Role::kDim, "document " + std::to_string(i) + ", " + format_counted(shown.tokens, "token", "tokens")) +
-           "\n";
+    out +=
+        "\n" +
+        style.palette.paint(Role::kDim, "document " + std::to_string(i) + ", " + ckpt::counted(shown.tokens, "token")) +
+        "\n";
     out += escape(shown.text) + (shown.cut ? " ..." : "") + "\n";
   }
   return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/printed.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/text.h"
@@ -17,10 +18,10 @@ using ckpt::Damage;
 using ckpt::VerifiedStep;
 using ckpt::VerifySummary;
 
-std::string places(std::uint64_t count) { return format_counted(count, "place", "places"); }
+std::string places(std::uint64_t count) { return ckpt::counted(count, "place"); }
 
 std::string checked(std::uint64_t leaves, std::uint64_t bytes, const TextStyle& style) {
-  return format_counted(leaves, "leaf", "leaves") + ", " + format_bytes(bytes, style.exact_bytes);
+  return ckpt::counted(leaves, "leaf", "leaves") + ", " + format_bytes(bytes, style.exact_bytes);
 }
 
 void places_json(JsonOut& json, const VerifiedStep& step, const std::vector<Damage>& places) {

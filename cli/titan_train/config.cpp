@@ -62,7 +62,7 @@ std::string config_json(const LoadedConfig& loaded) {
   out.begin().members("schema", "titan.config/1", "config_file", loaded.config.job.config_file);
   out.key("keys").begin_list();
   for (const Key& key : recipe::key_table()) {
-    if (!key.slot) continue;
+    if (!key.value_in) continue;
     const std::optional<Value> value = recipe::get_value(key, loaded.config);
     const Origin origin = origin_of(loaded, key);
     out.line().begin().members("key", key.name).key("value").json(value ? json_value(*value) : "null");

@@ -5,6 +5,7 @@
 #include "cli/titan_train/engine.h"
 #include "libtrain/job/host/attention_choice.h"
 #include "libtrain/job/host/device_choice.h"
+#include "libtrain/job/host/gpu_checks.h"
 #include "recipe/keys/config.h"
 
 namespace titan::cli {
@@ -42,9 +43,7 @@ Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks, boo
   auto settled = find_device(word);
   if (!settled.ok()) return of_key(settled.status());
   if (!settled->module) return settled;
-  // TITAN_SHARE_GPU is for tests: several ranks share the only GPU of a machine.
-  const bool shared = std::getenv("TITAN_SHARE_GPU") != nullptr;
-  const int ranks = (bound || shared) && settled->found.gpus.size() == 1 ? 1 : local_ranks;
+  const int ranks = (bound || train::gpu_is_shared()) && settled->found.gpus.size() == 1 ? 1 : local_ranks;
   if (const Status fit = train::check_gpus(settled->found, ranks); !fit.ok()) return of_key(fit);
   config.training.device = "cuda";
   TITAN_RETURN_IF_ERROR(train::attention_kernel(config).status());

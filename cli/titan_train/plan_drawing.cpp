@@ -14,13 +14,13 @@ using train::ActionKind;
 constexpr std::size_t kMostRows = 16;
 
 /// What a rank does in a unit of time.
-struct Slot {
+struct DrawnCell {
   const Action* action = nullptr;  ///< null while the rank is idle
   bool first = false;              ///< this is the first unit of the action
 };
-using Row = std::vector<Slot>;
+using Row = std::vector<DrawnCell>;
 
-std::vector<Row> slots_of(const train::DrawnSchedule& schedule) {
+std::vector<Row> cells_of(const train::DrawnSchedule& schedule) {
   std::vector<Row> rows;
   for (std::size_t rank = 0; rank < schedule.table.size(); ++rank) {
     Row& row = rows.emplace_back(static_cast<std::size_t>(std::lround(schedule.makespan)));
@@ -42,25 +42,25 @@ char letter_of(ActionKind kind) {
   }
 }
 
-Role role_of(const Slot& slot) {
-  if (slot.action == nullptr) return Role::kDim;
-  switch (slot.action->kind) {
+Role role_of(const DrawnCell& cell) {
+  if (cell.action == nullptr) return Role::kDim;
+  switch (cell.action->kind) {
     case ActionKind::kForward: return Role::kOk;
     case ActionKind::kBackwardWeight: return Role::kPlain;
     default: return Role::kWarning;
   }
 }
 
-std::string text_of(const Slot& slot, std::uint32_t ranks, bool wide) {
-  if (slot.action == nullptr) return wide ? ". " : ".";
-  const char letter = letter_of(slot.action->kind);
-  std::string text(1, slot.action->stage < ranks ? letter : static_cast<char>(std::tolower(letter)));
+std::string text_of(const DrawnCell& cell, std::uint32_t ranks, bool wide) {
+  if (cell.action == nullptr) return wide ? ". " : ".";
+  const char letter = letter_of(cell.action->kind);
+  std::string text(1, cell.action->stage < ranks ? letter : static_cast<char>(std::tolower(letter)));
   if (!wide) return text;
-  if (!slot.first) return "--";
-  return text + static_cast<char>('0' + slot.action->micro_batch % 10);
+  if (!cell.first) return "--";
+  return text + static_cast<char>('0' + cell.action->micro_batch % 10);
 }
 
-/// The text of the slots [begin, end). Adjacent slots of one colour share an escape sequence.
+/// The text of the cells [begin, end). Adjacent cells of one colour share an escape sequence.
 std::string paint(const Row& row, std::size_t begin, std::size_t end, std::uint32_t ranks, bool wide,
                   const Palette& palette) {
   std::string out, part;
@@ -76,7 +76,7 @@ std::string paint(const Row& row, std::size_t begin, std::size_t end, std::uint3
 }  // namespace
 
 std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& palette, std::size_t width) {
-  const std::vector<Row> rows = slots_of(schedule);
+  const std::vector<Row> rows = cells_of(schedule);
   if (rows.empty()) return "";
   const auto ranks = static_cast<std::uint32_t>(rows.size());
   const std::size_t shown = rows.size() <= kMostRows ? rows.size() : kMostRows - 1;

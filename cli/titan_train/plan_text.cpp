@@ -1,4 +1,5 @@
 // `plan` as text. The JSON side is plan_json.cpp.
+#include "ckpt/base/printed.h"
 #include "cli/titan_train/plan.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 #include "cli/kit/values.h"
 #include "cli/titan_train/plan_drawing.h"
 #include "libtrain/job/run/banner.h"
-#include "recipe/advice/save_interval.h"
 #include "recipe/change/change_lines.h"
+#include "recipe/history/save_interval.h"
 #include "recipe/model/family.h"
 
 namespace titan::cli {
@@ -27,13 +28,10 @@ using train::Forecast;
 constexpr std::size_t kDrawingWidth = 80;  // in a pipe
 
 std::string number(std::int64_t value) { return std::to_string(value); }
-std::string counted(std::uint64_t count, const std::string& thing) {
-  return format_count(count) + " " + thing + (count == 1 ? "" : thing.ends_with("ch") ? "es" : "s");
-}
 std::string model_text(const recipe::RunPlan& plan) {
   const recipe::ModelDims& d = plan.dims;
-  std::string text = "dim " + number(d.dim) + ", " + counted(static_cast<std::uint64_t>(d.n_layers), "layer") + ", " +
-                     number(d.n_heads) + " heads";
+  std::string text = "dim " + number(d.dim) + ", " + ckpt::counted(static_cast<std::uint64_t>(d.n_layers), "layer") +
+                     ", " + number(d.n_heads) + " heads";
   if (d.n_kv_heads != d.n_heads) text += " (" + number(d.n_kv_heads) + " for keys and values)";
   text += " of " + number(d.head_dim) + ", feed-forward " + number(d.ffn_dim) + ", vocabulary " + number(d.vocab_size);
   if (d.tied) text += ", tied";
@@ -83,8 +81,8 @@ std::string time_text(const PlanReport& report) {
   const std::uint64_t steps = report.forecast.last_step - report.forecast.first_step + 1;
   if (speed.seconds_per_step <= 0) return "not guessed: " + escape(speed.why_none);
   return "about " + format_duration(speed.seconds_per_step * static_cast<double>(steps)) + " for " +
-         counted(steps, "step") + ": " + format_rounded(speed.seconds_per_step, 3) +
-         " s a step, the median of the last " + counted(speed.steps, "step") + " of attempt " +
+         ckpt::counted(steps, "step") + ": " + format_rounded(speed.seconds_per_step, 3) +
+         " s a step, the median of the last " + ckpt::counted(speed.steps, "step") + " of attempt " +
          std::to_string(speed.attempt) + "; saves and validation come on top";
 }
 
@@ -94,7 +92,7 @@ std::string shares_text(const std::vector<std::uint32_t>& counts) {
   std::map<std::uint32_t, std::uint64_t, std::greater<>> ranks;
   for (const std::uint32_t count : counts) ++ranks[count];
   return ckpt::joined(ranks, ", ",
-                      [](const auto& of) { return number(of.first) + " on " + counted(of.second, "rank"); });
+                      [](const auto& of) { return number(of.first) + " on " + ckpt::counted(of.second, "rank"); });
 }
 
 std::string overview(const PlanReport& report, const Palette& palette) {
@@ -116,12 +114,12 @@ std::string overview(const PlanReport& report, const Palette& palette) {
     facts.add("model from", escape(line));
   facts.add("precision",
             f.plan.bf16 ? "bfloat16 compute; parameters, moments and gradient sums in float32" : "float32");
-  facts.add("mesh",
-            mesh_text(f.plan.mesh) + " (DP x PP): " + counted(f.plan.mesh.world(), "rank") + ", " + report.ranks_from);
+  facts.add("mesh", mesh_text(f.plan.mesh) + " (DP x PP): " + ckpt::counted(f.plan.mesh.world(), "rank") + ", " +
+                        report.ranks_from);
   facts.add("batch", format_count(static_cast<std::uint64_t>(batch.count)) +
                          (batch.count == 1 ? " micro-batch of " : " micro-batches of ") + number(batch.micro) + " x " +
                          number(batch.seq_len) +
-                         " tokens = " + counted(static_cast<std::uint64_t>(batch.global), "sequence") +
+                         " tokens = " + ckpt::counted(static_cast<std::uint64_t>(batch.global), "sequence") +
                          " a step; per DP rank " + shares_text(f.rank_micro_batches));
   facts.add("tokens", format_count(f.tokens_per_step) + " a step; " + format_count(f.tokens_before) + " before, " +
                           format_count(f.tokens_after) + " after the last step");
@@ -191,18 +189,19 @@ std::string stages(const Forecast& f, const Palette& palette) {
 std::string pipeline(const Forecast& f, const Palette& palette) {
   if (f.plan.mesh.pp == 1) return "";
   const auto [least, most] = std::ranges::minmax(f.schedule.peak_in_flight);
-  std::string text = heading(palette, "pipeline") + "  " + escape(f.plan.schedule_name()) + " over " +
-                     counted(f.plan.stage_count(), "stage") +
-                     (f.plan.chunks > 1 ? " on " + counted(f.plan.mesh.pp, "rank") : "") + "\n" + "  bubble " +
-                     format_share(f.bubble.equal) + " with equal stages, " + format_share(f.bubble.with_costs) +
-                     " with these costs\n" + "  at most " +
-                     (f.plan.chunks > 1 ? counted(most, "forward") : counted(most, "micro-batch")) +
-                     " of a rank in flight" + (least == most ? "" : ", " + number(least) + " of the one with fewest") +
-                     "\n" + draw_schedule(f.schedule, palette, palette.width == 0 ? kDrawingWidth : palette.width);
+  std::string text =
+      heading(palette, "pipeline") + "  " + escape(f.plan.schedule_name()) + " over " +
+      ckpt::counted(f.plan.stage_count(), "stage") +
+      (f.plan.chunks > 1 ? " on " + ckpt::counted(f.plan.mesh.pp, "rank") : "") + "\n" + "  bubble " +
+      format_share(f.bubble.equal) + " with equal stages, " + format_share(f.bubble.with_costs) +
+      " with these costs\n" + "  at most " +
+      (f.plan.chunks > 1 ? ckpt::counted(most, "forward") : ckpt::counted(most, "micro-batch", "micro-batches")) +
+      " of a rank in flight" + (least == most ? "" : ", " + number(least) + " of the one with fewest") + "\n" +
+      draw_schedule(f.schedule, palette, palette.width == 0 ? kDrawingWidth : palette.width);
   std::string legend = "F forward, B backward";
   if (recipe::facts_of(f.plan.schedule).splits_backward) legend += " (I of inputs, W of weights)";
   if (f.plan.chunks > 1) legend += "; small: not its first stage";
-  if (f.schedule.cut) legend += "; of " + counted(f.schedule.micro_batches, "micro-batch");
+  if (f.schedule.cut) legend += "; of " + ckpt::counted(f.schedule.micro_batches, "micro-batch", "micro-batches");
   return text + "  " + palette.paint(Role::kDim, legend) + "\n  " +
          palette.paint(Role::kDim, "simulated; a backward counts as two forwards, transfers as nothing") + "\n";
 }
@@ -210,8 +209,8 @@ std::string pipeline(const Forecast& f, const Palette& palette) {
 /// "code 30 %: 96 samples, 6,144 tokens, epoch 0 to 1.5, dropped after 2".
 std::string set_line(const train::SetForecast& set) {
   std::string line = escape(set.name) + " " + format_rounded(100 * set.share, 4) +
-                     " %: " + counted(set.samples, "sample") + ", " + counted(set.tokens, "token") + ", epoch " +
-                     format_rounded(set.first_epoch, 4) + " to " + format_rounded(set.end_epoch, 4);
+                     " %: " + ckpt::counted(set.samples, "sample") + ", " + ckpt::counted(set.tokens, "token") +
+                     ", epoch " + format_rounded(set.first_epoch, 4) + " to " + format_rounded(set.end_epoch, 4);
   if (set.most_epochs > 0)
     line += (set.stops ? ", the data end after " : ", dropped after ") + format_count(set.most_epochs);
   return line;
@@ -239,13 +238,13 @@ std::string data(const PlanReport& report, const Palette& palette) {
       facts.add("tokens", one.there ? "in " + escape(one.folder)
                                     : "a run makes them first, by " + escape(one.path) + ", in " + escape(one.folder));
     if (all.size() > kShownSets)
-      facts.add("", "and " + counted(all.size() - kShownSets, "folder") + " more (--json has all)");
+      facts.add("", "and " + ckpt::counted(all.size() - kShownSets, "folder") + " more (--json has all)");
   }
   if (!report.data && !report.start->data.sets.empty())
     facts.add("mixture", escape(ckpt::mixture_text(report.start->data.sets)) + ", of samples that are counted then");
   if (!report.data) return heading(palette, "data") + facts.render(palette, "  ");
   const train::DataForecast& d = *report.data;
-  facts.add("source", escape(d.kind) + ", " + counted(d.files, "file") + ", " + format_bytes(d.bytes));
+  facts.add("source", escape(d.kind) + ", " + ckpt::counted(d.files, "file") + ", " + format_bytes(d.bytes));
   if (report.start) facts.add("files", escape(ckpt::file_names(report.start->data.files, 5)));
   if (const auto left_out = report.left_out(); !left_out.empty())
     facts.add("left out", escape(ckpt::first_few(left_out)));
@@ -254,9 +253,10 @@ std::string data(const PlanReport& report, const Palette& palette) {
   for (const train::SetForecast& set : std::span(d.sets).first(std::min(d.sets.size(), kShownSets)))
     facts.add(&set == d.sets.data() ? "mixture" : "", set_line(set));
   if (d.sets.size() > kShownSets)
-    facts.add("", "and " + counted(d.sets.size() - kShownSets, "set") + " more (--json has all)");
-  facts.add("epoch", counted(d.samples_per_epoch, "sample") +
-                         (d.held_back > 0 ? "; " + counted(d.held_back, "sample") + " held back for validation" : ""));
+    facts.add("", "and " + ckpt::counted(d.sets.size() - kShownSets, "set") + " more (--json has all)");
+  facts.add("epoch",
+            ckpt::counted(d.samples_per_epoch, "sample") +
+                (d.held_back > 0 ? "; " + ckpt::counted(d.held_back, "sample") + " held back for validation" : ""));
   facts.add("position", "sample " + format_count(d.first_sample) + " to " + format_count(d.end_sample) + ", epoch " +
                             format_rounded(d.first_epoch, 4) + " to " + format_rounded(d.end_epoch, 4) +
                             (repeats(d)                      ? ": samples repeat"
@@ -267,13 +267,13 @@ std::string data(const PlanReport& report, const Palette& palette) {
                          (report.scan.checked == report.scan.to_read
                               ? "all of "
                               : "the first " + format_count(report.scan.checked) + " of ") +
-                         counted(report.scan.to_read, "sample"));
+                         ckpt::counted(report.scan.to_read, "sample"));
   return heading(palette, "data") + facts.render(palette, "  ");
 }
 
 std::string save_count(const train::SaveForecast& s) {
   if (const std::uint64_t every = s.interval.known_steps())
-    return counted(s.count, "save") + ", every " + counted(every, "step") + " and at the end";
+    return ckpt::counted(s.count, "save") + ", every " + ckpt::counted(every, "step") + " and at the end";
   return s.interval.described() + ", and at the end: nobody knows yet how many";
 }
 
@@ -305,7 +305,7 @@ std::string saves(const PlanReport& report, const Palette& palette) {
       save_count(s) + "; " +
           (s.kept == 0 ? "all are kept"
                        : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")) +
-          (s.kept > 0 && s.keep_every > 0 ? ", those of every " + counted(s.keep_every, "step") : "") +
+          (s.kept > 0 && s.keep_every > 0 ? ", those of every " + ckpt::counted(s.keep_every, "step") : "") +
           (s.kept > 0 && s.keep_best > 0 ? ", and the best " + format_count(s.keep_best) + " by validation loss" : ""));
   if (s.interval.kind == recipe::SaveInterval::Kind::kAuto && s.kept > 0)
     facts.add("reach", reach_text(s, report.speed.stall_s));

@@ -14,8 +14,8 @@
 #include "cli/titan_train/replay.h"
 #include "converters/foreign_view.h"
 #include "libtrain/job/start/resume_command.h"
+#include "recipe/history/best_step.h"
 #include "recipe/keys/key_table.h"
-#include "recipe/record/best_step.h"
 
 namespace titan::cli {
 
@@ -41,7 +41,7 @@ bool names_the_file(std::string name) {
 std::vector<std::string> keys() {
   std::vector<std::string> names;
   for (const recipe::Key& key : recipe::key_table())
-    if (key.slot != nullptr) names.push_back(key.name);
+    if (key.value_in != nullptr) names.push_back(key.name);
   return names;
 }
 

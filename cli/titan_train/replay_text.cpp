@@ -1,3 +1,4 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_train/replay.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ constexpr std::size_t kShownDifferences = 10, kShownTensors = 5;
 
 std::string ranks_text(const train::ReplayPlan& plan) {
   const std::uint32_t nproc = plan.segments.front().nproc;
-  return std::to_string(nproc) + (nproc == 1 ? " rank" : " ranks");
+  return ckpt::counted(nproc, "rank");
 }
 
 /// The names of the tensors that differ, in the order of `titan-ckpt diff`.
@@ -67,8 +68,8 @@ std::string replay_text(const ReplayOutcome& outcome, const TextStyle& style) {
   const train::ReplayPlan& plan = outcome.plan;
   std::string out = "steps " + std::to_string(plan.range.from + 1) + " to " + std::to_string(plan.range.to) + " of " +
                     escape(plan.range.run) + ", computed again on " + ranks_text(plan) + ": " +
-                    std::to_string(outcome.result.steps) + " steps and " + std::to_string(outcome.result.ids) +
-                    (outcome.result.ids == 1 ? " id" : " ids") + " compared\n";
+                    std::to_string(outcome.result.steps) + " steps and " + ckpt::counted(outcome.result.ids, "id") +
+                    " compared\n";
   if (outcome.follows())
     return out + style.palette.paint(Role::kOk, "they follow from each other") + ": " + proof_text(outcome) + "\n";
   out += differences_text(outcome, style);

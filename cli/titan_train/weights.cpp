@@ -13,12 +13,12 @@
 #include "corpus/tokenizer_files.h"
 #include "recipe/change/model_source.h"
 #include "recipe/change/name_rules.h"
+#include "recipe/history/best_step.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/loader.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/model/manifest_dims.h"
-#include "recipe/record/best_step.h"
 
 namespace titan::cli {
 

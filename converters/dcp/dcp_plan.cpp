@@ -159,9 +159,9 @@ Status Planner::sort_in(std::size_t i) {
   if (rotate_half && (key.kind == Kind::kParameter || moment)) rotate_half_.insert(i);
   if (key.kind == Kind::kParameter) {
     newer_ = newer_ || key.newer;
-    other = parameters_.try_emplace(key.parameter, Slot{i}).first->second.source;
+    other = parameters_.try_emplace(key.parameter, Source{i}).first->second.source;
   } else if (moment) {
-    other = slots_[key.parameter].try_emplace(key.field, Slot{i}).first->second.source;
+    other = slots_[key.parameter].try_emplace(key.field, Source{i}).first->second.source;
   } else if (key.kind == Kind::kStep) {
     optimizer_ = std::string(split_state_key(name)->before);
     optimizer_.resize(optimizer_.size() - std::string_view("state.").size());
@@ -176,7 +176,7 @@ Status Planner::sort_in(std::size_t i) {
 
 Status Planner::split_experts() {
   std::vector<std::string> fused;
-  const std::map<std::string, Slot> whole = parameters_;
+  const std::map<std::string, Source> whole = parameters_;
   for (const auto& [name, own] : whole) {
     const std::vector<ExpertPart> parts = expert_parts(name, source_.tensors()[own.source].shape);
     if (parts.empty()) continue;
@@ -184,13 +184,13 @@ Status Planner::split_experts() {
     parameters_.erase(name);
     for (const ExpertPart& part : parts) {
       const std::string parameter = layout_.key(part.name).parameter;
-      const auto [at, first] = parameters_.try_emplace(parameter, Slot{own.source, part.blocks});
+      const auto [at, first] = parameters_.try_emplace(parameter, Source{own.source, part.blocks});
       if (!first)
         return duplicate_mapping(source_.path(), parameter, source_.tensors()[at->second.source].name, fused.back());
     }
   }
   if (!fused.empty()) plan_.notes.push_back(taken_apart(fused));
-  const std::map<std::string, std::map<std::string, Slot>> moments = slots_;
+  const std::map<std::string, std::map<std::string, Source>> moments = slots_;
   for (const auto& [name, own] : moments) {
     const std::vector<ExpertPart> parts = expert_parts(name, source_.tensors()[own.begin()->second.source].shape);
     const auto step = steps_.find(name);
@@ -206,7 +206,7 @@ Status Planner::split_experts() {
   return {};
 }
 
-std::vector<std::uint64_t> Planner::shape_of(const Slot& slot) const {
+std::vector<std::uint64_t> Planner::shape_of(const Source& slot) const {
   std::vector<std::uint64_t> shape = source_.tensors()[slot.source].shape;
   const RowBlocks& blocks = slot.blocks;
   if (blocks.rows == 0 || shape.empty()) return shape;
@@ -250,15 +250,15 @@ Status Planner::order_rows() {
 }
 
 void Planner::keep_names() {
-  std::map<std::string, Slot> own;
-  std::map<std::string, std::map<std::string, Slot>> slots;
+  std::map<std::string, Source> own;
+  std::map<std::string, std::map<std::string, Source>> slots;
   std::map<std::string, std::size_t> steps;
   for (const auto& [name, slot] : parameters_) {
     const std::string& kept = source_.tensors()[slot.source].name;
-    own.emplace(kept, Slot{slot.source});
+    own.emplace(kept, Source{slot.source});
     if (!options_.whole_moments) continue;
     if (const auto moments = slots_.extract(name))
-      for (const auto& [field, one] : moments.mapped()) slots[kept].try_emplace(field, Slot{one.source});
+      for (const auto& [field, one] : moments.mapped()) slots[kept].try_emplace(field, Source{one.source});
     if (const auto step = steps_.extract(name)) steps.try_emplace(kept, step.mapped());
   }
   parameters_ = std::move(own);
@@ -281,7 +281,7 @@ Status Planner::list_parameters() {
   for (const auto& [name, slot] : parameters_) order.push_back(model_order(name));
   std::ranges::sort(order);
   for (const ModelOrder& place : order) {
-    const Slot& slot = parameters_.at(place.name);
+    const Source& slot = parameters_.at(place.name);
     const auto index = static_cast<std::uint32_t>(plan_.parameters.size());
     plan_.parameters.push_back({place.name, shape_of(slot), 0});
     plan_.tensors.push_back({{index, ""}, slot.source, head_dim_of(slot.source), false, slot.blocks});

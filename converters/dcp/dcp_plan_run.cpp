@@ -21,7 +21,7 @@ std::optional<std::uint64_t> step_of_folder(const std::string& name) {
   for (const std::string_view prefix : {"step-", "checkpoint-"}) {
     if (!name.starts_with(prefix)) continue;
     const std::string_view digits = std::string_view(name).substr(prefix.size());
-    if (digits.size() <= 15 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
+    if (digits.size() <= 15 && std::ranges::all_of(digits, ckpt::is_digit))
       return ckpt::number_of<std::uint64_t>(digits);
   }
   return std::nullopt;

@@ -28,7 +28,7 @@ class Planner {
  private:
   using Kind = DcpKey::Kind;
   // Where a parameter or a moment is stored.
-  struct Slot {
+  struct Source {
     std::size_t source = 0;
     RowBlocks blocks{};  // which rows of `source`, if several parameters share this tensor
   };
@@ -50,7 +50,7 @@ class Planner {
 
   // Splits a tensor with all experts of a layer, and its moments, into one tensor per expert.
   Status split_experts();
-  std::vector<std::uint64_t> shape_of(const Slot& slot) const;
+  std::vector<std::uint64_t> shape_of(const Source& slot) const;
 
   // Plans to reorder rows of queries and keys from rotate-half order to Titan's interleaved order, for which it finds
   // the head size. An unknown head size is an error, but with `look` only if the user's rules give the order of rows.
@@ -114,11 +114,11 @@ class Planner {
   std::set<std::size_t> rotate_half_;              // tensors whose rows are in rotate-half order
   bool newer_ = false;
   std::string optimizer_;  // the prefix before "state." in the optimizer's names
-  std::map<std::string, Slot> parameters_;
+  std::map<std::string, Source> parameters_;
   std::map<std::string, std::size_t> steps_;
   std::map<std::string, std::string, std::less<>> renamed_;  // parameter names in optimizer keys: as in the file ->
                                                              // after the rules
-  std::map<std::string, std::map<std::string, Slot>> slots_;
+  std::map<std::string, std::map<std::string, Source>> slots_;
   std::vector<std::string> groups_;  // parameter names as in the optimizer's keys, if all parameters have state
   std::vector<std::string> left_over_;
   bool skips_slots_ = false;                    // the user leaves out moments

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/resume.h"
@@ -33,7 +34,7 @@ Result<std::vector<std::string>> parameters_of(const DcpReader& source, const st
                                                const std::string& before,
                                                const std::function<std::string(const std::string&)>& our_name) {
   const std::string name = group.substr(before.size(), group.size() - before.size() - 1);
-  if (!std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; })) return std::vector{our_name(name)};
+  if (!std::ranges::all_of(name, ckpt::is_digit)) return std::vector{our_name(name)};
   std::vector<std::string> names;
   const Result<ItemValue> listed = source.value(group + "params");
   if (!listed.ok() && listed.status().code == ckpt::Code::kNotFound) return names;

@@ -40,7 +40,8 @@ const std::vector<std::string>& kept_if_set() {
       const bool in_place = key.cls == recipe::KeyClass::kCurve && key.effect == recipe::ChangeEffect::kInPlace;
       const bool listed = std::ranges::any_of(kCompared, [&](const char* name) { return key.name == name; });
       const bool other = key.name == kRules || key.name == "training.exclude_samples";
-      if (key.slot != nullptr && in_place && key.acts_through.empty() && !listed && !other) list.push_back(key.name);
+      if (key.value_in != nullptr && in_place && key.acts_through.empty() && !listed && !other)
+        list.push_back(key.name);
     }
     return list;
   }();

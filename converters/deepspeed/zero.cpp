@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "ckpt/base/integers.h"
 #include "converters/deepspeed/step_files.h"
 
 namespace titan::convert::deepspeed {
@@ -242,7 +243,7 @@ class ZeroReader {
       std::uint64_t at = 0;
       for (const Shapes& group : shapes_)
         for (const auto& [name, shape] : group) {
-          const std::uint64_t count = ckpt::element_count(shape), part = (count + ranks - 1) / ranks;
+          const std::uint64_t count = ckpt::element_count(shape), part = ckpt::ceil_div(count, ranks);
           Flat segments;
           for (const auto& rank : ranks_) {
             const Flat own = slice_of(rank[0][field], at, part);

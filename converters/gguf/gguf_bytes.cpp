@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "ckpt/base/integers.h"
 #include "ckpt/model/leaf.h"
 #include "converters/little_endian.h"
 
@@ -11,7 +12,7 @@ namespace {
 constexpr std::uint64_t kAlignment = 32;
 constexpr std::uint32_t kTypeU32 = 4, kTypeF32 = 6, kTypeText = 8;
 
-std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1) / kAlignment * kAlignment; }
+std::uint64_t aligned(std::uint64_t at) { return ckpt::round_up(at, kAlignment); }
 
 void put_string(std::string& out, std::string_view text) {
   put_le(out, text.size(), 8);

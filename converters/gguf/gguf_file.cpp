@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
@@ -221,7 +222,7 @@ class Parser {
 
   // Converts offsets to file offsets, and checks that tensors are inside the file and do not overlap.
   Status place() {
-    header_.data_offset = (at_ + alignment_ - 1) / alignment_ * alignment_;
+    header_.data_offset = ckpt::round_up(at_, alignment_);
     // Checked last, so that a damaged file is reported as damaged, not as unsupported.
     if (!unread_.empty()) return ckpt::unsupported(unread_ + ": not supported");
     std::vector<const GgufTensor*> order;

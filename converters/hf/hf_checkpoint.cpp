@@ -6,7 +6,9 @@
 #include <set>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/tensor_meta.h"
@@ -145,7 +147,7 @@ Status HfCheckpoint::scale_float8() {
     tensor.dtype = DType::kF32;
     hidden.insert(scales->second);
   }
-  notes_.push_back(std::to_string(hidden.size()) + (hidden.size() == 1 ? " tensor" : " tensors") +
+  notes_.push_back(ckpt::counted(hidden.size(), "tensor") +
                    " of F8_E4M3 with scales of blocks: taken as the float32 values that these stand for");
   for (auto at = hidden.rbegin(); at != hidden.rend(); ++at) {
     tensors_.erase(tensors_.begin() + static_cast<std::ptrdiff_t>(*at));
@@ -157,7 +159,7 @@ Status HfCheckpoint::scale_float8() {
 // Reads a float8 tensor row by row, and loads the scales of a row of blocks when it reaches it.
 Status HfCheckpoint::read_float8(const Place& place, std::uint64_t columns, std::uint64_t first,
                                  std::span<std::byte> out) const {
-  std::vector<float> scales((columns + blocks_.columns - 1) / blocks_.columns), values;
+  std::vector<float> scales(ckpt::ceil_div(columns, blocks_.columns)), values;
   std::vector<std::byte> bytes;
   std::uint64_t loaded = ~std::uint64_t{0};  // the row of blocks whose scales are loaded
   for (std::uint64_t at = first; !out.empty();) {

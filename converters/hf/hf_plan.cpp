@@ -6,6 +6,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/quoting.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/convert_dtype.h"
@@ -96,7 +97,7 @@ class Planner {
     if (changed > 0)
       plan_.notes.push_back((prefix.empty() ? "names lack Hugging Face's `model.`"
                                             : "names begin with `" + prefix + "` where Hugging Face has `model.`") +
-                            ": read as that, " + std::to_string(changed) + (changed == 1 ? " name" : " names"));
+                            ": read as that, " + ckpt::counted(changed, "name"));
     return {};
   }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/quoting.h"
@@ -38,7 +39,7 @@ void fill_holes(ContentFile& file) {
 Result<std::span<const std::byte>> read_blocks(File& file, std::uint64_t size, std::uint64_t offset,
                                                std::uint64_t bytes, ckpt::AlignedBuffer& memory) {
   const std::uint64_t begin = offset / ckpt::kScanAlignment * ckpt::kScanAlignment;
-  const std::uint64_t blocks = (offset + bytes - begin + ckpt::kScanAlignment - 1) / ckpt::kScanAlignment;
+  const std::uint64_t blocks = ckpt::ceil_div(offset + bytes - begin, ckpt::kScanAlignment);
   const std::span<std::byte> out = memory.first(std::min(size - begin, blocks * ckpt::kScanAlignment));
   TITAN_RETURN_IF_ERROR(file.pread(begin, out));
   return std::span<const std::byte>(out).subspan(offset - begin, bytes);

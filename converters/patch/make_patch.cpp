@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/integers.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/quoting.h"
@@ -177,7 +178,7 @@ Result<PatchReport> Maker::run() {
   changed_.resize(target_.tensors().size());
   if (!base_.id())
     for (const ContentTensor& tensor : base_.tensors())
-      base_digests_.emplace_back((tensor.bytes + kPatchPiece - 1) / kPatchPiece);
+      base_digests_.emplace_back(ckpt::ceil_div(tensor.bytes, kPatchPiece));
   const std::string begin = patch_begin();
   TITAN_RETURN_IF_ERROR(out_->append(std::as_bytes(std::span(begin))));
   PatchHead head;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/printed.h"
+#include "ckpt/base/text.h"
 
 namespace titan::convert {
 namespace {
@@ -142,8 +143,7 @@ Status read_storage(const Pickle& pickle, NodeId node, ItemTensor& tensor, std::
                pickle.describe(key));
   }
   const std::string_view digits = pickle.text(key);
-  if (digits.empty() || digits.size() > 20 ||
-      !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+  if (digits.empty() || digits.size() > 20 || !std::all_of(digits.begin(), digits.end(), ckpt::is_digit)) {
     return bad("a storage key '" + std::string(digits.substr(0, 60)) + "'");
   }
   tensor.storage = "data/" + std::string(digits);

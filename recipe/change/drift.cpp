@@ -97,7 +97,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
 bool stands_for(const std::string& key, const std::string& value) {
   if (key == "model.name") return true;  // follows from the model's other rows
   const Key* found = find_key(key);
-  if (found == nullptr || found->slot == nullptr) return value == kNotSet;
+  if (found == nullptr || found->value_in == nullptr) return value == kNotSet;
   const std::optional<Value> standard = get_value(*found, Config{});
   return found->own_concept || value == (standard ? to_toml(*standard) : kNotSet);
 }
@@ -109,7 +109,7 @@ ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std:
   const std::map<std::string, std::string> derived = derived_values(config, plan, seed, data);
   ckpt::Settings settings;
   for (const Key& key : key_table()) {
-    if (!key.slot || key.cls != KeyClass::kCurve || !key.acts_through.empty()) continue;
+    if (!key.value_in || key.cls != KeyClass::kCurve || !key.acts_through.empty()) continue;
     const std::optional<Value> value = get_value(key, config);
     const auto found = derived.find(key.name);
     if (key.row_if_set && found == derived.end()) continue;

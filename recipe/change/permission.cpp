@@ -55,7 +55,7 @@ Status refuse(const std::string& name) {
     return ckpt::invalid("--allow " + name + ": unknown key")
         .with_hint(near.empty() ? "keys that can be allowed: " + listed : "did you mean `" + near + "`?");
   }
-  if (key->cls != KeyClass::kCurve || key->slot == nullptr)
+  if (key->cls != KeyClass::kCurve || key->value_in == nullptr)
     return ckpt::invalid("--allow " + name + ": this key (class " + class_name(key->cls) +
                          ") needs no permission to change")
         .with_hint("leave it out of --allow");
@@ -114,7 +114,7 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
 
 std::string typed_name(const std::string& key, const Config& config) {
   const Key* found = find_key(key);
-  return found != nullptr && found->slot && follows(*found, config) ? found->unset_follows : key;
+  return found != nullptr && found->value_in && follows(*found, config) ? found->unset_follows : key;
 }
 
 std::string allow_name(const std::string& key, const Config& config) {

@@ -12,7 +12,7 @@ struct SaveInterval {
     kSteps,       ///< every `steps` steps
     kTime,        ///< at the end of the first step that is `seconds` or more after the last save began
     kContinuous,  ///< the next save begins as soon as the last one is durable
-    kAuto,        ///< at the interval that minimises lost time (recipe/advice/save_interval.h)
+    kAuto,        ///< at the interval that minimises lost time (recipe/history/save_interval.h)
   };
   Kind kind = Kind::kSteps;
   std::int64_t steps = 500;

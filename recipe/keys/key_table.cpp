@@ -35,12 +35,12 @@ auto with_type(const Key& key, Visitor visit) {
   Config config;
   return std::visit(
       [&]<typename T>(T*) { return visit(static_cast<typename Unwrapped<T>::type*>(nullptr), Unwrapped<T>::optional); },
-      key.slot(config));
+      key.value_in(config));
 }
 
 template <typename T>
 bool holds(const Key& key) {
-  return key.slot && with_type(key, []<typename P>(P*, bool) { return std::is_same_v<P, T>; });
+  return key.value_in && with_type(key, []<typename P>(P*, bool) { return std::is_same_v<P, T>; });
 }
 
 std::string number_text(double value) {
@@ -254,11 +254,11 @@ std::string suggest_key(std::string_view name) {
 bool is_bool(const Key& key) { return holds<bool>(key); }
 bool is_string(const Key& key) { return holds<std::string>(key); }
 bool is_optional(const Key& key) {
-  return key.slot && with_type(key, [](auto*, bool optional) { return optional; });
+  return key.value_in && with_type(key, [](auto*, bool optional) { return optional; });
 }
 
 std::string type_name(const Key& key) {
-  if (!key.slot) return "any";
+  if (!key.value_in) return "any";
   return holds<bool>(key)           ? "boolean"
          : holds<std::int64_t>(key) ? "integer"
          : holds<double>(key)       ? "float"
@@ -286,7 +286,7 @@ std::string expectation(const Key& key) {
 }
 
 std::optional<Value> get_value(const Key& key, const Config& config) {
-  // The slot function only computes an address; nothing is written through it here.
+  // value_in() only computes an address; nothing is written through it here.
   return std::visit(
       []<typename T>(T* place) -> std::optional<Value> {
         if constexpr (Unwrapped<T>::optional) {
@@ -302,7 +302,7 @@ std::optional<Value> get_value(const Key& key, const Config& config) {
           return Value{*place};
         }
       },
-      key.slot(const_cast<Config&>(config)));
+      key.value_in(const_cast<Config&>(config)));
 }
 
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name) {
@@ -312,7 +312,7 @@ Status set_value(const Key& key, const Value& value, Config& config, std::string
 }
 
 Status put_value(const Key& key, const Value& value, Config& config, std::string_view name) {
-  if (!key.slot) {
+  if (!key.value_in) {
     const bool fine =
         key.any_harmless || generally_harmless(value) || std::ranges::find(key.harmless, value) != key.harmless.end();
     return fine ? ckpt::ok_status() : not_yet(key, value, name);
@@ -347,13 +347,13 @@ Status put_value(const Key& key, const Value& value, Config& config, std::string
         *place = *plain;
         return ckpt::ok_status();
       },
-      key.slot(config));
+      key.value_in(config));
 }
 
 Status check_values(const Config& config) {
   Config scratch;
   for (const Key& key : key_table()) {
-    if (!key.slot) continue;
+    if (!key.value_in) continue;
     if (const std::optional<Value> value = get_value(key, config))
       TITAN_RETURN_IF_ERROR(set_value(key, *value, scratch));
   }

@@ -33,8 +33,8 @@ enum class KeyClass {
 /// "curve", "layout", ...
 const char* class_name(KeyClass cls);
 
-/// A pointer to the key's value in a Config. An optional may be unset. A key that has no effect in Titan has no slot.
-using Slot =
+/// A pointer to the key's value in a Config. An optional may be unset. A key that has no effect in Titan has none.
+using ValuePointer =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
 
@@ -76,8 +76,8 @@ struct KeyFacts {
   std::vector<std::string> unsupported;
   bool lists = false;  ///< for a list: an item may itself be a list of words, and is stored as these words with blanks
                        ///< between them
-  std::vector<Value> harmless;  ///< for a key without slot: values accepted in addition to false, "", "none" and []
-  bool any_harmless = false;    ///< for a key without slot: every value is accepted, because its feature is off
+  std::vector<Value> harmless;  ///< for a key without effect: values accepted in addition to false, "", "none" and []
+  bool any_harmless = false;    ///< for a key without effect: every value is accepted, because its feature is off
   std::string hint;             ///< added to the error about a value that is not supported
   bool none_is_value = false;   ///< for an optional: "none" is stored, and differs from unset
   /// Whether an unsupported value in a file (not of a flag) may be ignored with a warning: only if in this
@@ -105,10 +105,11 @@ struct KeyFacts {
 
 /// One key: a row of the table.
 struct Key : KeyFacts {
-  std::string name;  ///< "section.key"; "section.*" stands for every key of the section (no slot)
+  std::string name;  ///< "section.key"; "section.*" stands for every key of the section, without effect
   KeyClass cls = KeyClass::kCurve;
-  Slot (*slot)(Config&) = nullptr;  ///< null: a known key without effect, accepted only with a harmless value
-  std::string doc;                  ///< one line; for an optional key it says what unset means
+  ValuePointer (*value_in)(Config&) =
+      nullptr;      ///< null: a known key without effect, accepted only with a harmless value
+  std::string doc;  ///< one line; for an optional key it says what unset means
 };
 
 // The rows of the table: Titan's keys, and keys of torchtitan that have no effect in Titan.
@@ -124,7 +125,7 @@ struct Alias {
   std::string name, key;
 };
 
-/// Every key. Those with a slot come first, in the order of full.toml.
+/// Every key. Those with an effect come first, in the order of full.toml.
 const std::vector<Key>& key_table();
 /// Every alias.
 const std::vector<Alias>& key_aliases();
@@ -143,12 +144,12 @@ bool same_on_all_ranks(const std::string& name);
 bool is_bool(const Key& key);
 bool is_string(const Key& key);
 bool is_optional(const Key& key);
-/// Returns "integer", "float", "boolean", "string", "list" or "interval"; "any" for a key without slot.
+/// Returns "integer", "float", "boolean", "string", "list" or "interval"; "any" for a key without effect.
 std::string type_name(const Key& key);
 /// Describes what the key accepts: "an integer of at least 1, or -1", "one of \"a\", \"b\"".
 std::string expectation(const Key& key);
 
-/// Reads the value of a key with a slot; nullopt when it is unset.
+/// Reads the value of a key with an effect; nullopt when it is unset.
 std::optional<Value> get_value(const Key& key, const Config& config);
 /// Checks `value` and stores it. "none" unsets an optional key, unless "none" is one of its values, and empties a list.
 /// `name`: the name as typed, for a "section.*" key.

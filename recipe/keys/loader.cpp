@@ -70,7 +70,7 @@ class Loader {
       wrong_values_[name] = {status.message, key, value, from_file};
       return fail(std::move(status));
     }
-    if (key->slot) loaded_.origins[name] = value_at;
+    if (key->value_in) loaded_.origins[name] = value_at;
   }
 
   /// Combines the ignored values of a file (KeyFacts::ignore_if) into one warning.
@@ -94,7 +94,7 @@ class Loader {
   Status take_refused() {
     Loader refused;
     for (const auto& [name, wrong] : wrong_values_)
-      if (!wrong.key->slot)
+      if (!wrong.key->value_in)
         for (const Status& problem : problems_)
           if (problem.message == wrong.message) refused.fail(problem);
     for (const Status& problem : refused.problems_) drop(problem.message);
@@ -106,7 +106,7 @@ class Loader {
 
   Result<LoadedConfig> finish(const std::string& path) {
     for (const Key& key : key_table())
-      if (key.slot) loaded_.origins.try_emplace(key.name);
+      if (key.value_in) loaded_.origins.try_emplace(key.name);
     if (problems_.empty()) {
       loaded_.config.job.config_file = path;
       return std::move(loaded_);

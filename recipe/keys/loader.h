@@ -25,7 +25,7 @@ struct Origin {
 /// A checked configuration, and where its values came from.
 struct LoadedConfig {
   Config config;
-  std::map<std::string, Origin> origins;  ///< for every key with a slot
+  std::map<std::string, Origin> origins;  ///< for every key with an effect
   std::vector<std::string> warnings;
 };
 

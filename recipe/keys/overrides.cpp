@@ -24,7 +24,7 @@ std::string negated_flag(const std::string& name) {
   if (name.compare(start, 3, "no_") != 0) return "";
   const std::string positive = name.substr(0, start) + name.substr(start + 3);
   const Key* key = key_of(positive);
-  return key && (is_bool(*key) || !key->slot) && !key_of(name) ? positive : "";
+  return key && (is_bool(*key) || !key->value_in) && !key_of(name) ? positive : "";
 }
 
 /// Reads a flag's value by the type of its key: a text key takes the text unchanged unless it is a quoted TOML string.
@@ -83,7 +83,7 @@ class Reader {
     if (boolean && !(next && (*next == "true" || *next == "false")))
       return found_.push_back({flag, name, {true}, false});
     if (!next_is_value) {
-      if (key && !key->slot) return found_.push_back({flag, name, {true}, false});
+      if (key && !key->value_in) return found_.push_back({flag, name, {true}, false});
       // An unknown key is reported as unknown, not as lacking its value.
       if (!key) return found_.push_back({flag, name, {true}, false});
       return fail("flag " + flag + " needs a value: expected " + expectation(*key));

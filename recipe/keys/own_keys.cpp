@@ -5,8 +5,8 @@
 namespace titan::recipe {
 namespace {
 
-// The name and the slot of a key, from the path of its member in Config.
-#define TITAN_KEY(path) #path, [](Config & c) -> Slot { return &c.path; }
+// The name of a key and the place of its value, from the path of its member in Config.
+#define TITAN_KEY(path) #path, [](Config & c) -> ValuePointer { return &c.path; }
 
 constexpr double kMaxCount = 1'000'000'000;  // limit of counts (micro-batches are counted in 32 bits) and seconds
 constexpr double kMaxDim = 1'048'576;
@@ -18,8 +18,8 @@ Range count() { return between(1, kMaxCount); }
 Range positive() { return {.min = 0, .open = true}; }
 Range seconds() { return {.min = 0, .max = kMaxCount, .open = true}; }
 
-Key key(const char* name, Slot (*slot)(Config&), KeyClass cls, const char* doc, KeyFacts facts = {}) {
-  return {std::move(facts), name, cls, slot, doc};
+Key key(const char* name, ValuePointer (*value_in)(Config&), KeyClass cls, const char* doc, KeyFacts facts = {}) {
+  return {std::move(facts), name, cls, value_in, doc};
 }
 
 bool names_a_corpus(Config& config, const Value& value) {

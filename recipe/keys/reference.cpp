@@ -6,8 +6,9 @@ namespace titan::recipe {
 namespace {
 
 std::string change_text(const Key& key) {
-  if (!key.slot && key.ignore_if) return "no effect here; on the command line, refused unless the value turns it off";
-  if (!key.slot)
+  if (!key.value_in && key.ignore_if)
+    return "no effect here; on the command line, refused unless the value turns it off";
+  if (!key.value_in)
     return key.any_harmless ? "no effect here" : "not supported: only values that turn it off are accepted";
   switch (key.cls) {
     case KeyClass::kCurve: break;

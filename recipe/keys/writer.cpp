@@ -20,7 +20,7 @@ std::string on_one_line(std::string text) {
 ckpt::Settings resolved_settings(const Config& config) {
   ckpt::Settings settings;
   for (const Key& key : key_table())
-    if (key.slot)
+    if (key.value_in)
       if (const std::optional<Value> value = get_value(key, config)) settings.emplace_back(key.name, to_toml(*value));
   std::ranges::sort(settings);
   return settings;
@@ -29,8 +29,8 @@ ckpt::Settings resolved_settings(const Config& config) {
 std::string config_toml(const Config& config, const std::function<std::string(const Key&)>& comment) {
   std::string out, section;
   for (const Key& key : key_table()) {
-    const std::optional<Value> value = key.slot ? get_value(key, config) : std::nullopt;
-    if (!key.slot || (!value && !comment)) continue;
+    const std::optional<Value> value = key.value_in ? get_value(key, config) : std::nullopt;
+    if (!key.value_in || (!value && !comment)) continue;
     if (section_of(key.name) != section) {
       section = section_of(key.name);
       out += (out.empty() ? "[" : "\n[") + section + "]\n";

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "ckpt/base/integers.h"
 #include "ckpt/base/text.h"
 
 namespace titan::recipe {
@@ -60,7 +61,7 @@ ModelDims flavor_dims(const Flavor& flavor, std::optional<std::int64_t> dim, std
 
 std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier) {
   const auto width = static_cast<std::int64_t>(static_cast<double>(8 * dim / 3) * multiplier);
-  return (width + multiple_of - 1) / multiple_of * multiple_of;
+  return ckpt::round_up(width, multiple_of);
 }
 
 }  // namespace titan::recipe

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ckpt/base/nearest.h"
+#include "ckpt/base/printed.h"
 
 namespace titan::recipe {
 namespace {
@@ -79,8 +80,8 @@ ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape) {
                          std::to_string(shape.stages()) + " and " + std::to_string(shape.micro_batches));
   if (shape.chunks < facts.least_chunks || (facts.most_chunks != 0 && shape.chunks > facts.most_chunks))
     return ckpt::invalid("schedule " + std::string(facts.name) + " has " + (facts.most_chunks == 0 ? "at least " : "") +
-                         std::to_string(facts.least_chunks) + (facts.least_chunks == 1 ? " stage" : " stages") +
-                         " on each rank, not " + std::to_string(shape.chunks));
+                         ckpt::counted(facts.least_chunks, "stage") + " on each rank, not " +
+                         std::to_string(shape.chunks));
   const std::string of_each = " micro-batches of each data-parallel rank";
   if (kind == kInterleaved1F1B || kind == kInterleavedZeroBubble || kind == kZbH1) {
     if (makes_whole_rounds(shape.ranks, shape.micro_batches)) return ckpt::ok_status();

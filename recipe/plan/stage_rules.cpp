@@ -4,6 +4,8 @@
 #include <functional>
 #include <optional>
 
+#include "ckpt/base/integers.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/partition.h"
@@ -233,7 +235,7 @@ Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleF
   if (keys.pipeline_parallel_layers_per_stage) {
     const StageWeights weights = stage_weights(keys);
     const std::int64_t each = *keys.pipeline_parallel_layers_per_stage, all = layers + weights.first + weights.last;
-    const auto made = static_cast<std::uint64_t>((all + each - 1) / each);
+    const auto made = static_cast<std::uint64_t>(ckpt::ceil_div(all, each));
     const std::string per_stage = "parallelism.pipeline_parallel_layers_per_stage " + std::to_string(each);
     if (written && made != stages)
       return ckpt::invalid(name + " and " + per_stage + " contradict each other: the first has " +
@@ -249,7 +251,7 @@ Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleF
     stages = made;
   }
   if (stages % pp != 0)
-    return ckpt::invalid(name + " has " + std::to_string(stages) + (stages == 1 ? " stage" : " stages") +
+    return ckpt::invalid(name + " has " + ckpt::counted(stages, "stage") +
                          ", which is not a multiple of parallelism.pipeline_parallel_degree " + std::to_string(pp))
         .with_hint("schedule " + std::string(facts.name) + " takes " + std::to_string(facts.least_chunks * pp) +
                    " stages");

@@ -27,24 +27,24 @@ std::size_t Bpe::mixed(std::uint64_t pair) {
   return (pair ^ pair >> 27) * 0x94D049BB133111EBu >> 20;
 }
 
-const Bpe::Slot* Bpe::find(std::uint32_t left, std::uint32_t right) const {
+const Bpe::Bucket* Bpe::find(std::uint32_t left, std::uint32_t right) const {
   const std::uint64_t pair = std::uint64_t{left} << 32 | right;
-  for (std::size_t at = mixed(pair) & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
-    if (slots_[at].pair == pair) return &slots_[at];
-    if (slots_[at].pair == kNoPair) return nullptr;
+  for (std::size_t at = mixed(pair) & (buckets_.size() - 1);; at = (at + 1) & (buckets_.size() - 1)) {
+    if (buckets_[at].pair == pair) return &buckets_[at];
+    if (buckets_[at].pair == kNoPair) return nullptr;
   }
 }
 
 void Bpe::set_merge(std::uint64_t pair, std::uint32_t rank, std::uint32_t made) {
-  std::size_t at = mixed(pair) & (slots_.size() - 1);
-  while (slots_[at].pair != kNoPair && slots_[at].pair != pair) at = (at + 1) & (slots_.size() - 1);
-  slots_[at] = {pair, rank, made};  // if a pair occurs twice in the list, its last merge is used
+  std::size_t at = mixed(pair) & (buckets_.size() - 1);
+  while (buckets_[at].pair != kNoPair && buckets_[at].pair != pair) at = (at + 1) & (buckets_.size() - 1);
+  buckets_[at] = {pair, rank, made};  // if a pair occurs twice in the list, its last merge is used
 }
 
 Status Bpe::add_merges(const BpeParts& parts, const Ids& ids) {
   std::size_t size = 16;
   while (size < 2 * parts.merges.size()) size *= 2;
-  slots_.assign(size, {});
+  buckets_.assign(size, {});
   std::string made;
   bool joins = false;
   for (std::size_t rank = 0; rank < parts.merges.size(); ++rank) {
@@ -146,8 +146,8 @@ Status Bpe::merge(Scratch& scratch) const {
   queue.clear();
   const auto candidate = [&](std::int32_t left, std::int32_t right) {
     if (left < 0 || right < 0) return;
-    const Slot* slot = find(symbols[left].id, symbols[right].id);
-    if (slot != nullptr) queue.push({slot->rank, static_cast<std::uint32_t>(left), slot->made});
+    const Bucket* bucket = find(symbols[left].id, symbols[right].id);
+    if (bucket != nullptr) queue.push({bucket->rank, static_cast<std::uint32_t>(left), bucket->made});
   };
   for (std::size_t i = 1; i < symbols.size(); ++i) {
     if (i % kPollMerges == 0 && scratch.poll) TITAN_RETURN_IF_ERROR(scratch.poll());
@@ -159,8 +159,8 @@ Status Bpe::merge(Scratch& scratch) const {
     Scratch::Symbol& left = symbols[best.at];
     if (left.gone || left.after < 0) continue;
     Scratch::Symbol& right = symbols[left.after];
-    const Slot* slot = find(left.id, right.id);
-    if (slot == nullptr || slot->made != best.made) continue;  // one of the two symbols has changed since
+    const Bucket* bucket = find(left.id, right.id);
+    if (bucket == nullptr || bucket->made != best.made) continue;  // one of the two symbols has changed since
     left.id = best.made;
     left.after = right.after;
     right.gone = true;

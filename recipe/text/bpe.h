@@ -56,19 +56,19 @@ class Bpe {
   static constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
 
  private:
-  struct Slot {
+  struct Bucket {
     std::uint64_t pair = kNoPair;
     std::uint32_t rank = 0, made = 0;
   };
   static constexpr std::uint64_t kNoPair = ~std::uint64_t{0};
   static std::size_t mixed(std::uint64_t pair);
-  const Slot* find(std::uint32_t left, std::uint32_t right) const;
+  const Bucket* find(std::uint32_t left, std::uint32_t right) const;
   void set_merge(std::uint64_t pair, std::uint32_t rank, std::uint32_t made);
   ckpt::Status add_merges(const BpeParts& parts, const std::unordered_map<std::string_view, std::uint32_t>& ids);
   ckpt::Status symbols_of(std::string_view piece, Scratch& scratch) const;
   ckpt::Status merge(Scratch& scratch) const;
 
-  std::vector<Slot> slots_;  // hash table of merges: open addressing, a power of two in size, at most half full
+  std::vector<Bucket> buckets_;  // hash table of merges: open addressing, a power of two in size, at most half full
   bool byte_level_ = false, fuse_unknown_ = false, splits_at_mark_ = false, ignore_merges_ = false;
   std::optional<std::uint32_t> unknown_;
   std::array<std::optional<std::uint32_t>, 256> bytes_;          // ids of single bytes: byte-level, or for the fallback

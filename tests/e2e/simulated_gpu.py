@@ -164,7 +164,7 @@ def element_kernels(work):
 
 
 def heads_in_pieces(work):
-    """So many heads and tokens that the backward of attention goes in three calls (head_pieces_test). Without the promise of equal bits it is one: here the same."""
+    """So many heads and tokens that the backward of attention goes in three calls (heads_per_call_test). Without the promise of equal bits it is one: here the same."""
     wide = BF16 | {"model__n_layers": 1, "model__dim": 256, "model__n_heads": 32, "model__n_kv_heads": 8, "training__seq_len": 2048, "training__global_batch_size": 1,
                    "training__steps": 1, "checkpoint__interval": 1}
     for name, strict in ("three", True), ("once", False):

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "libtrain/engine/device/cpu_kernels.h"
+#include "libtrain/engine/device/cpu/cpu_kernels.h"
 #include "libtrain/engine/device/device.h"
 
 namespace titan::test {

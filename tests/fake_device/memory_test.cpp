@@ -63,7 +63,7 @@ TEST(DeviceMemory, AStartHoldsNothingThatTheRunDoesNot) {
         optimizer.init_weights(plan, 7);
       optimizer.own_masters(stage);
       train::GradientExchange exchange(world, plan, owners, stage);
-      exchange.share(optimizer.params());
+      exchange.send_weights(optimizer.params());
       world.io->barrier();
       if (world.rank == 0) held = memory.bytes().current - before;
       world.io->barrier();

@@ -13,7 +13,7 @@
 
 #include <torch/headeronly/version.h>
 
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu/cpu_device.h"
 #include "libtrain/engine/parallel/device_module.h"
 #include "libtrain/job/host/gpu_checks.h"
 

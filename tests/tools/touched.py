@@ -15,7 +15,7 @@ import layering  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ["ckpt/base/status.h", "ckpt/base/fs.h", "recipe/keys/config.h", "recipe/plan/run_plan.h", "libtrain/engine/device/device.h",
-           "libtrain/engine/parallel/fabric.h"]
+           "libtrain/engine/parallel/links/fabric.h"]
 
 
 def includes_of(root):

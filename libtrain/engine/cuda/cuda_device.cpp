@@ -18,6 +18,7 @@
 #include "libtrain/engine/cuda/gpu_switches.h"
 #include "libtrain/engine/cuda/gpu_wait.h"
 #include "libtrain/engine/device/host_values.h"
+#include "libtrain/job/host/gpu_checks.h"
 
 namespace titan::train {
 namespace {

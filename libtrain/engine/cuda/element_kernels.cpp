@@ -10,6 +10,7 @@
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "ckpt/base/integers.h"
 #include "libtrain/engine/cuda/runtime_kernel.h"
 #include "libtrain/engine/device/host_values.h"
 
@@ -53,9 +54,7 @@ std::string kernel_of(const char* name, at::ScalarType type, std::int64_t width)
   return std::string(name) + (type == at::kFloat ? "_float_" : "_bf16_") + std::to_string(width);
 }
 
-unsigned blocks_of(std::int64_t threads) {
-  return static_cast<unsigned>((threads + kBlockThreads - 1) / kBlockThreads);
-}
+unsigned blocks_of(std::int64_t threads) { return static_cast<unsigned>(ckpt::ceil_div(threads, kBlockThreads)); }
 
 template <typename... Arguments>
 void launch_blocks(const std::string& name, const at::Tensor& on, dim3 blocks, unsigned threads,
@@ -207,7 +206,7 @@ void leaf_squares(std::span<const LeafRun> runs, const at::Tensor& sums) {
       given.counts[i] = run.values.numel();
       given.lengths[i] = static_cast<int>(run.length);
       given.firsts[i] = static_cast<int>(blocks);
-      blocks += (run.values.numel() + run.length - 1) / run.length;
+      blocks += ckpt::ceil_div(run.values.numel(), run.length);
     }
     launch_blocks("leaf_squares", sums, static_cast<unsigned>(blocks), kBlockThreads, given, static_cast<int>(count),
                   place(sums.narrow(0, done, blocks)));

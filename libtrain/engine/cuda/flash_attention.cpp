@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "libtrain/job/host/head_pieces.h"
+#include "libtrain/job/host/heads_per_call.h"
 
 namespace titan::train {
 namespace {
@@ -46,7 +46,7 @@ struct HeadsInPieces final : torch::autograd::Function<HeadsInPieces> {
     const AttentionShape shape{q.size(0), q.size(1), tokens, group};
     std::vector<at::Tensor> of_q, of_k, of_v;
     std::int64_t first = 0;
-    for (const std::int64_t count : head_pieces(shape, context->saved_data["multiprocessors"].toInt())) {
+    for (const std::int64_t count : heads_per_call(shape, context->saved_data["multiprocessors"].toInt())) {
       const std::int64_t first_shared = first / group, shared = count / group;
       auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(
           heads(grads[0], first, count), heads(q, first, count), heads(k, first_shared, shared),

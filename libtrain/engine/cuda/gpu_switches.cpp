@@ -56,8 +56,6 @@ std::string driver_row() {
 
 }  // namespace
 
-bool gpu_is_shared() { return std::getenv("TITAN_SHARE_GPU") != nullptr; }
-
 void set_variables() {
   // 32 hardware queues, the maximum. Streams that share a queue wait for each other without need.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);

@@ -5,9 +5,6 @@
 
 namespace titan::train {
 
-/// Whether TITAN_SHARE_GPU is set: all ranks of this host use one GPU, to test NCCL on a host that has only one.
-bool gpu_is_shared();
-
 /// Sets environment variables that CUDA, NCCL and c10d read. Most of them override what a cluster image has set. Call
 /// it in the main thread, before the first call of any of these libraries.
 void set_variables();

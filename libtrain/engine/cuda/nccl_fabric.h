@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "libtrain/engine/cuda/nccl_group.h"
-#include "libtrain/engine/parallel/channels.h"
 #include "libtrain/engine/parallel/fabric_maker.h"
+#include "libtrain/engine/parallel/links/channels.h"
 
 namespace titan::train {
 

@@ -1,4 +1,4 @@
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu/cpu_device.h"
 #include "libtrain/engine/device/device.h"
 
 #include <atomic>

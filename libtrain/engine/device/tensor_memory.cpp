@@ -7,6 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "ckpt/base/integers.h"
 #include "libtrain/job/forecast/memory.h"
 
 namespace titan::train {
@@ -71,7 +72,7 @@ std::byte* TensorMemory::take(std::size_t bytes) {
 
 c10::DataPtr TensorMemory::allocate(std::size_t bytes) {
   if (bytes < kLarge) return inner_.allocate(bytes);
-  const std::size_t size = (bytes + kPage - 1) / kPage * kPage;
+  const std::size_t size = ckpt::round_up(bytes, kPage);
   const ckpt::MutexLock lock(mutex_);
   bytes_.most_used = std::max(bytes_.most_used, bytes_.used + size);
   std::byte* const data = take(size);

@@ -16,15 +16,15 @@ ExchangeSetup::ExchangeSetup(World& world_, const recipe::RunPlan& plan_, const 
       share(share_of(plan_, static_cast<std::uint32_t>(world_.dp_rank))),
       rows(exchange.buffer_bytes),
       tied(world_, plan_, exchange) {
-  std::size_t slot = 0;
+  std::size_t summand = 0;
   for (const Stage* stage : stages.stages()) {
-    first_slot[stage->index()] = slot;
-    slot += stage->parameters().size();
+    first_summand[stage->index()] = summand;
+    summand += stage->parameters().size();
   }
-  slot = 0;
+  summand = 0;
   for (const StageParameter* parameter : stages.parameters()) {
-    if (!parameter->tied_head) slot_of[parameter->index] = slot;
-    ++slot;
+    if (!parameter->tied_head) summand_of[parameter->index] = summand;
+    ++summand;
   }
 }
 

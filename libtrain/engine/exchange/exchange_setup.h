@@ -1,8 +1,8 @@
 #pragma once
 // What the classes of this folder share: the ranks, parameters and plans of this rank's stages.
 //
-// A slot is a tensor whose gradients are summed: a parameter of this rank's stages (in model order), or a tied head. A
-// tied head uses the embedding's weight, but its gradients are summed apart, in the last slot.
+// A summand is a tensor whose gradients are summed: a parameter of this rank's stages (in model order), or a tied head.
+// A tied head uses the embedding's weight, but its gradients are summed apart, in the last summand.
 #include <cstdint>
 #include <map>
 
@@ -28,18 +28,19 @@ struct ExchangeSetup {
   World& world;
   const recipe::RunPlan& plan;
   const RankStages& stages;
-  StageExchange exchange;                           ///< what this rank sends and receives
-  Share share;                                      ///< the micro-batches of this rank
-  std::map<std::uint32_t, std::size_t> slot_of;     ///< the slot of each parameter; a tied head's slot is not in it
-  std::map<std::uint32_t, std::size_t> first_slot;  ///< the first slot of each stage
+  StageExchange exchange;  ///< what this rank sends and receives
+  Share share;             ///< the micro-batches of this rank
+  std::map<std::uint32_t, std::size_t>
+      summand_of;  ///< the summand of each parameter; a tied head's summand is not in it
+  std::map<std::uint32_t, std::size_t> first_summand;  ///< the first summand of each stage
   RowExchange rows;
   TiedHead tied;
   Lane* lane = nullptr;  ///< null: run() calls `work` itself
 
   /// Gives `work` to the lane, where it overlaps with computing. Without a lane, calls it at once.
   void run(Lane::Work work) const;
-  /// The number of slots of this rank's stages.
-  std::size_t slots() const { return stages.parameters().size(); }
+  /// The number of summands of this rank's stages.
+  std::size_t summands() const { return stages.parameters().size(); }
 };
 
 }  // namespace titan::train

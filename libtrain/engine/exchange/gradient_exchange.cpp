@@ -15,10 +15,10 @@ namespace {
 
 bool is_64_byte_aligned(const at::Tensor& tensor) { return address_of(tensor) % 64 == 0; }
 
-/// The slot of a tied head that is summed on this stage.
-std::optional<std::size_t> tied_slot(const ExchangeSetup& setup) {
-  if (setup.exchange.parameters.size() == setup.slot_of.size()) return std::nullopt;
-  return setup.slot_of.size();
+/// The summand of a tied head that is summed on this stage.
+std::optional<std::size_t> tied_summand(const ExchangeSetup& setup) {
+  if (setup.exchange.parameters.size() == setup.summand_of.size()) return std::nullopt;
+  return setup.summand_of.size();
 }
 
 }  // namespace
@@ -27,12 +27,12 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
                                    const RankStages& stages)
     : setup_(world, plan, owners, stages),
       sums_(setup_.exchange.turns.empty() ? make_late_sums(setup_) : make_micro_batch_sums(setup_)),
-      sharing_(setup_) {
+      copies_(setup_) {
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
   for (std::size_t part = 0, piece = 0; part < parts(); ++part) {
     const std::size_t first = piece;
-    while (piece < pieces_.size() && setup_.exchange.part_of[setup_.slot_of.at(pieces_[piece].parameter)] == part)
+    while (piece < pieces_.size() && setup_.exchange.part_of[setup_.summand_of.at(pieces_[piece].parameter)] == part)
       ++piece;
     part_pieces_.emplace_back(first, piece);
   }
@@ -66,16 +66,16 @@ void GradientExchange::begin(std::uint32_t stage, std::uint32_t local, std::span
 }
 
 std::vector<OwnedGradient> GradientExchange::reduce(std::span<TreeSum> sums) {
-  if (sums.size() != setup_.slots()) throw std::logic_error("an exchange needs one sum per parameter of its stages");
+  if (sums.size() != setup_.summands()) throw std::logic_error("an exchange needs one sum per parameter of its stages");
   const at::NoGradGuard no_grad;
-  const Slots summed = sums_->finish(sums);
-  const std::optional<std::size_t> head = tied_slot(setup_);
+  const Summands summed = sums_->finish(sums);
+  const std::optional<std::size_t> head = tied_summand(setup_);
   std::vector<OwnedGradient> gradients;
   for (const ckpt::OwnedPiece& piece : pieces_) {
-    const auto part_of = [&](std::size_t slot) {
-      return sums_->whole() ? piece_of(piece, summed[slot]) : summed[slot];
+    const auto part_of = [&](std::size_t summand) {
+      return sums_->whole() ? piece_of(piece, summed[summand]) : summed[summand];
     };
-    at::Tensor grad = part_of(setup_.slot_of.at(piece.parameter));
+    at::Tensor grad = part_of(setup_.summand_of.at(piece.parameter));
     // The single addition of a tied head's sum to its embedding's, at every PP degree.
     if (head && setup_.exchange.parameters[*head] == piece.parameter) grad.add_(part_of(*head));
     gradients.push_back({piece, is_64_byte_aligned(grad) ? grad : grad.clone()});
@@ -83,23 +83,23 @@ std::vector<OwnedGradient> GradientExchange::reduce(std::span<TreeSum> sums) {
   return gradients;
 }
 
-void GradientExchange::share(std::span<const at::Tensor> owned) {
+void GradientExchange::send_weights(std::span<const at::Tensor> owned) {
   if (owned.size() != pieces_.size()) throw std::logic_error("an exchange needs one weight per piece that is owned");
   for (std::size_t part = 0; part < parts(); ++part) {
     const auto [first, end] = pieces_of(part);
-    share(part, owned.subspan(first, end - first));
+    send_weights(part, owned.subspan(first, end - first));
   }
 }
 
-void GradientExchange::share(std::size_t part, std::span<const at::Tensor> owned) {
+void GradientExchange::send_weights(std::size_t part, std::span<const at::Tensor> owned) {
   const auto [first, end] = pieces_of(part);
   if (owned.size() != end - first) throw std::logic_error("an exchange needs one weight per piece that is owned");
   const at::NoGradGuard no_grad;
   for (std::size_t i = first; i < end; ++i) {
-    const at::Tensor target = piece_of(pieces_[i], sharing_.copy_of(pieces_[i].parameter));
+    const at::Tensor target = piece_of(pieces_[i], copies_.copy_of(pieces_[i].parameter));
     if (address_of(target) != address_of(owned[i - first])) target.copy_(owned[i - first]);
   }
-  sharing_.share(part);
+  copies_.send(part);
 }
 
 void GradientExchange::await_weights() const {

@@ -15,7 +15,7 @@
 #include "libtrain/engine/exchange/gradient_sums.h"
 #include "libtrain/engine/exchange/owned_gradient.h"
 #include "libtrain/engine/exchange/step_exchange.h"
-#include "libtrain/engine/exchange/weight_sharing.h"
+#include "libtrain/engine/exchange/weight_copies.h"
 
 namespace titan::train {
 
@@ -60,12 +60,12 @@ class GradientExchange : public StepExchange {
   /// weights that this rank owns: fp32, one tensor per piece of pieces_of(part). Weights are sent in the type of the
   /// compute copies. Call it for all parts, in order. If a tied head is on another rank than its embedding, the call
   /// for the last part also sends the weight to the head. Collective. \error CommError
-  void share(std::size_t part, std::span<const at::Tensor> owned);
-  /// Calls share() for all parts. `owned` are all weights that this rank owns, one tensor per piece.
-  void share(std::span<const at::Tensor> owned);
-  void await_weights(std::uint32_t stage, std::size_t place) const override { sharing_.await(stage, place); }
-  void await_shared() const override { sharing_.await_all(); }
-  /// Waits for all weights for which share() was called.
+  void send_weights(std::size_t part, std::span<const at::Tensor> owned);
+  /// Calls send_weights() for all parts. `owned` are all weights that this rank owns, one tensor per piece.
+  void send_weights(std::span<const at::Tensor> owned);
+  void await_weights(std::uint32_t stage, std::size_t place) const override { copies_.await(stage, place); }
+  void await_copies() const override { copies_.await_all(); }
+  /// Waits for all weights for which send_weights() was called.
   void await_weights() const;
 
   /// Bytes of all buffers of the exchange.
@@ -79,7 +79,7 @@ class GradientExchange : public StepExchange {
   std::vector<ckpt::OwnedPiece> pieces_;                          ///< the pieces that this rank owns
   std::vector<std::pair<std::size_t, std::size_t>> part_pieces_;  ///< pieces_of() each part
   std::unique_ptr<GradientSums> sums_;
-  WeightSharing sharing_;
+  WeightCopies copies_;
   std::unique_ptr<Lane>
       lane_;  ///< null if there is a single part. The last member, so that it is destroyed before what its work uses
 };

@@ -23,9 +23,9 @@ class GradientSums {
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
   /// Starts to exchange the parts that are ready (see GradientExchange::begin). `sums` are the sums of all stages.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// Completes the step's sums and returns them by slot (exchange_setup.h). If this rank has the embedding of a tied
+  /// Completes the step's sums and returns them by summand (exchange_setup.h). If this rank has the embedding of a tied
   /// head, the head's sums come last. Collective.
-  virtual Slots finish(std::span<TreeSum> sums) = 0;
+  virtual Summands finish(std::span<TreeSum> sums) = 0;
 };
 
 /// Late sums: partial sums are exchanged once per step, at its end or, part by part, during its last backward. `setup`

@@ -10,7 +10,7 @@
 
 #include "libtrain/engine/exchange/gradient_sums.h"
 #include "libtrain/engine/exchange/sharded_sums.h"
-#include "libtrain/engine/parallel/tags.h"
+#include "libtrain/engine/parallel/links/tags.h"
 #include "recipe/plan/plan_values.h"
 
 namespace titan::train {
@@ -47,15 +47,16 @@ class MicroBatchSums final : public GradientSums {
     StageTurns& turns = turns_of_.at(stage);
     const std::size_t chunk = setup_.exchange.turns[turns.first].chunk;
     const std::span of_stage =
-        sums.subspan(setup_.first_slot.at(stage), setup_.stages.stages()[chunk]->parameters().size());
-    const auto is_there = [&](std::uint32_t slot) { return of_stage[slot].has(setup_.share.at(local)); };
-    while (turns.left > 0 && std::ranges::all_of(setup_.exchange.turns[turns.first + turns.left - 1].slots, is_there))
+        sums.subspan(setup_.first_summand.at(stage), setup_.stages.stages()[chunk]->parameters().size());
+    const auto is_there = [&](std::uint32_t summand) { return of_stage[summand].has(setup_.share.at(local)); };
+    while (turns.left > 0 &&
+           std::ranges::all_of(setup_.exchange.turns[turns.first + turns.left - 1].summands, is_there))
       exchange_part(turns.first + --turns.left, local, of_stage);
   }
 
-  Slots finish(std::span<TreeSum>) override {
+  Summands finish(std::span<TreeSum>) override {
     if (setup_.lane) setup_.lane->wait_all();
-    std::vector<Slots> rows;  // by tree node, then by entry of sharded_
+    std::vector<Summands> rows;  // by tree node, then by entry of sharded_
     for (ShardedSums& turn : sharded_) {
       std::vector<at::Tensor> nodes = turn.finish();
       rows.resize(nodes.size());
@@ -63,7 +64,7 @@ class MicroBatchSums final : public GradientSums {
     }
     Fabric& group = nodes_ ? *setup_.world.between_nodes : *setup_.world.dp;
     setup_.rows.sum(group, setup_.exchange.between_domains, kSumTags, rows);
-    Slots sums = owned_of(rows.front());
+    Summands sums = owned_of(rows.front());
     move_tied(sums);
     return sums;
   }
@@ -78,38 +79,38 @@ class MicroBatchSums final : public GradientSums {
   /// Exchanges the gradients of a micro-batch for entry `turn` of sharded_. `sums` are those of the stage; empty if
   /// this rank does not have the micro-batch.
   void exchange_part(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums) {
-    Slots slots;  // of the stage; slots of other parts stay undefined
+    Summands summands;  // of the stage; summands of other parts stay undefined
     if (!sums.empty()) {
-      slots.resize(sums.size());
-      for (const std::uint32_t slot : setup_.exchange.turns[turn].slots)
-        slots[slot] = sums[slot].take(setup_.share.at(local)).view(-1);
+      summands.resize(sums.size());
+      for (const std::uint32_t summand : setup_.exchange.turns[turn].summands)
+        summands[summand] = sums[summand].take(setup_.share.at(local)).view(-1);
     }
     // At most kTurnsUnderWay parts are in transit at once, since each keeps its full gradients in memory.
     if (Lane* lane = setup_.lane; lane && lane->given() >= kTurnsUnderWay)
       lane->wait(lane->given() - kTurnsUnderWay + 1);
     ShardedSums& sharded = sharded_[turn];
-    setup_.run([&sharded, local, slots = std::move(slots)] { sharded.add(local, slots); });
+    setup_.run([&sharded, local, summands = std::move(summands)] { sharded.add(local, summands); });
   }
 
-  /// The elements of each slot that this rank owns. `rows` has one row per entry of sharded_.
-  Slots owned_of(const Slots& rows) const {
-    Slots sums(setup_.slots());
+  /// The elements of each summand that this rank owns. `rows` has one row per entry of sharded_.
+  Summands owned_of(const Summands& rows) const {
+    Summands sums(setup_.summands());
     for (std::size_t turn = 0; turn < sharded_.size(); ++turn) {
       const StageExchange::Turns& turns = setup_.exchange.turns[turn];
-      const std::size_t first = setup_.first_slot.at(setup_.stages.stages()[turns.chunk]->index());
+      const std::size_t first = setup_.first_summand.at(setup_.stages.stages()[turns.chunk]->index());
       std::int64_t at = turns.begin;
       for (const Segment& segment : turns.own.segments()) {
-        sums[first + segment.slot] = rows[turn].narrow(0, at, segment.length).clone();
+        sums[first + segment.summand] = rows[turn].narrow(0, at, segment.length).clone();
         at += segment.length;
       }
     }
     return sums;
   }
 
-  void move_tied(Slots& sums) const {
+  void move_tied(Summands& sums) const {
     if (setup_.tied.sends() && sums.back().defined()) setup_.tied.send_sums({sums.back()});
     if (!setup_.tied.receives()) return;
-    const at::Tensor own = sums[setup_.slot_of.at(setup_.exchange.parameters.back())];
+    const at::Tensor own = sums[setup_.summand_of.at(setup_.exchange.parameters.back())];
     sums.emplace_back();
     if (own.defined()) sums.back() = setup_.tied.receive_sums({own}).front();
   }

@@ -8,27 +8,28 @@
 #include <numeric>
 
 #include "libtrain/engine/device/device.h"
-#include "libtrain/engine/parallel/tags.h"
+#include "libtrain/engine/parallel/links/tags.h"
 
 namespace titan::train {
 namespace {
 
-// Tags per swap: piece k uses tag k mod 4. When a piece starts, the piece four before it has arrived on both sides.
+// Tags per swap: message k uses tag k mod 4. When a message starts, the message four before it has arrived on both
+// sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
 // Tags of the slices of one exchange: slice k uses tag k mod 4.
 constexpr std::uint64_t kTagsOfSlices = 4;
 
-at::Tensor part(const Slots& slots, const Segment& segment) {
-  return slots[segment.slot].narrow(0, segment.begin, segment.length);
+at::Tensor part(const Summands& summands, const Segment& segment) {
+  return summands[segment.summand].narrow(0, segment.begin, segment.length);
 }
 
-/// Calls f(part of `slots`, part of `buffer`) for each segment of elements [from, to) of the row.
+/// Calls f(part of `summands`, part of `buffer`) for each segment of elements [from, to) of the row.
 template <typename F>
-void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const Slots& slots, const at::Tensor& buffer,
-               const F& f) {
+void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const Summands& summands,
+               const at::Tensor& buffer, const F& f) {
   std::int64_t at = 0;
   for (const Segment& segment : row.cut(from, to)) {
-    f(part(slots, segment), buffer.narrow(0, at, segment.length));
+    f(part(summands, segment), buffer.narrow(0, at, segment.length));
     at += segment.length;
   }
 }
@@ -54,57 +55,58 @@ at::Tensor RowExchange::buffer(std::int64_t first, std::int64_t elements, at::Sc
 
 template <typename Use>
 void RowExchange::swap_rows(Fabric& group, const ExchangePlan& plan, const Swap& swap, bool sums, std::uint64_t tag,
-                            const Slots& slots, at::ScalarType type, const Use& use) const {
+                            const Summands& summands, at::ScalarType type, const Use& use) const {
   struct UnderWay {
     at::Tensor out, in;
     std::unique_ptr<Transfer> swap;
   };
-  // While one piece is in transit, another is packed or added.
+  // While one message is in transit, another is packed or added.
   std::array<UnderWay, kSwapsUnderWay> under_way;
   const SegmentRow &give = sums ? swap.theirs : swap.mine, &take = sums ? swap.mine : swap.theirs;
-  const std::int64_t pieces = plan.pieces(swap);
-  const std::int64_t room = std::min(plan.piece, std::max(give.length(), take.length()));
+  const std::int64_t messages = plan.messages(swap);
+  const std::int64_t room = std::min(plan.message, std::max(give.length(), take.length()));
   const auto begin = [&](std::int64_t index) {
-    const std::int64_t from = index * plan.piece, to = from + plan.piece, place = index % kSwapsUnderWay * 2;
+    const std::int64_t from = index * plan.message, to = from + plan.message, place = index % kSwapsUnderWay * 2;
     UnderWay& one = under_way[static_cast<std::size_t>(index % kSwapsUnderWay)];
     one.out = buffer(place * room, length_in(give, from, to), type);
     one.in = buffer((place + 1) * room, length_in(take, from, to), type);
-    for_parts(give, from, to, slots, one.out, copy_to_buffer);
+    for_parts(give, from, to, summands, one.out, copy_to_buffer);
     const std::uint64_t turn = tag + static_cast<std::uint64_t>(index) % kTagsPerSwap;
     one.swap = group.swap(one.out, one.in, static_cast<int>(swap.peer), turn);
   };
   const auto end = [&](std::int64_t index) {
     UnderWay& one = under_way[static_cast<std::size_t>(index % kSwapsUnderWay)];
     one.swap->wait();
-    for_parts(take, index * plan.piece, (index + 1) * plan.piece, slots, one.in, use);
+    for_parts(take, index * plan.message, (index + 1) * plan.message, summands, one.in, use);
   };
-  for (std::int64_t index = 0; index < pieces; ++index) {
-    const std::int64_t from = index * plan.piece, to = from + plan.piece;
+  for (std::int64_t index = 0; index < messages; ++index) {
+    const std::int64_t from = index * plan.message, to = from + plan.message;
     device().keep_pace(kLaunchesOfTransfer + parts_in(give, from, to) + parts_in(take, from, to));
     begin(index);
     if (index > 0) end(index - 1);
   }
-  if (pieces > 0) end(pieces - 1);
+  if (messages > 0) end(messages - 1);
 }
 
 void RowExchange::sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
-                      const std::vector<Slots>& partials) const {
+                      const std::vector<Summands>& partials) const {
   if (!plan.owners.empty()) sum_by_slices(group, plan, tag, partials);
   sum_by_swaps(group, plan, tag + kTagsOfSlices, partials.front());
 }
 
 std::uint64_t RowExchange::copy(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type,
-                                const Slots& slots) const {
-  for (const Swap& swap : plan.handed) swap_rows(group, plan, swap, false, kHandedTag, slots, type, copy_from_buffer);
+                                const Summands& summands) const {
+  for (const Swap& swap : plan.handed)
+    swap_rows(group, plan, swap, false, kHandedTag, summands, type, copy_from_buffer);
   for (auto swap = plan.swaps.rbegin(); swap != plan.swaps.rend(); ++swap) {
-    swap_rows(group, plan, *swap, false, tag, slots, type, copy_from_buffer);
+    swap_rows(group, plan, *swap, false, tag, summands, type, copy_from_buffer);
     tag += kTagsPerSwap;
   }
-  if (!plan.owners.empty()) copy_by_slices(group, plan, type, slots);
+  if (!plan.owners.empty()) copy_by_slices(group, plan, type, summands);
   return tag;
 }
 
-void RowExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums) const {
+void RowExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Summands& sums) const {
   for (const Swap& swap : plan.swaps) {
     // The lower rank has the micro-batches with lower numbers, so its sum is the left operand.
     const bool left = plan.me < swap.peer;
@@ -151,7 +153,7 @@ at::Tensor RowExchange::exchange_slice(Fabric& group, const ExchangePlan& plan, 
 }
 
 void RowExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
-                                const std::vector<Slots>& partials) const {
+                                const std::vector<Summands>& partials) const {
   for (std::int64_t index = 0; index < plan.slices(); ++index) {
     const Slice slice = slice_of(plan, index);
     std::size_t copies = plan.additions.size() + parts_in(plan.owners[plan.me], slice.from, slice.to);
@@ -180,12 +182,12 @@ void RowExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::ui
 }
 
 void RowExchange::copy_by_slices(Fabric& group, const ExchangePlan& plan, at::ScalarType type,
-                                 const Slots& slots) const {
+                                 const Summands& summands) const {
   for (std::int64_t index = 0; index < plan.slices(); ++index) {
     const Slice slice = slice_of(plan, index);
     const auto fill = [&](const at::Tensor& in) {
       for (std::int64_t at = 0; at < in.numel(); at += slice.length)
-        for_parts(plan.owners[plan.me], slice.from, slice.to, slots, in.narrow(0, at, slice.length), copy_to_buffer);
+        for_parts(plan.owners[plan.me], slice.from, slice.to, summands, in.narrow(0, at, slice.length), copy_to_buffer);
     };
     const std::uint64_t tag = kWeightSliceTags + static_cast<std::uint64_t>(index) % kTagsOfSlices;
     std::size_t copies = 0;
@@ -198,7 +200,7 @@ void RowExchange::copy_by_slices(Fabric& group, const ExchangePlan& plan, at::Sc
     for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {
       const std::int64_t length = slice.of_owners[rank];
       if (length == 0) continue;
-      for_parts(plan.owners[rank], slice.from, slice.to, slots, out.narrow(0, at, length), copy_from_buffer);
+      for_parts(plan.owners[rank], slice.from, slice.to, summands, out.narrow(0, at, length), copy_from_buffer);
       at += length;
     }
   }

@@ -13,13 +13,13 @@ ShardedSums::ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t
                          const RowExchange& rows)
     : domain_(domain), plan_(plan), count_(count), block_(block), type_(type), rows_(rows) {}
 
-void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) {
+void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& summands) {
   const auto ranks = static_cast<std::uint32_t>(plan_.owners.size());
   const std::uint32_t first = block_.lo + turn * ranks;
   const SegmentRow& mine = plan_.owners[plan_.me];
   if (sums_.empty()) sums_.assign(static_cast<std::size_t>(plan_.slices()), TreeSum(count_, block_));
-  for (const at::Tensor& slot : slots)
-    if (slot.defined() && slot.scalar_type() != type_)
+  for (const at::Tensor& summand : summands)
+    if (summand.defined() && summand.scalar_type() != type_)
       throw std::logic_error("a gradient of another type than planned");
   const auto room = rows_.bytes().numel() / static_cast<std::int64_t>(c10::elementSize(type_));
   const at::Tensor buffer = rows_.buffer(0, room, type_);
@@ -30,7 +30,7 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
     std::vector<std::vector<Segment>> parts;
     std::size_t launches = kLaunchesOfTransfer;
     for (const SegmentRow& row : plan_.owners) {
-      parts.push_back(slots.empty() ? std::vector<Segment>() : row.cut(from, to));
+      parts.push_back(summands.empty() ? std::vector<Segment>() : row.cut(from, to));
       launches += parts.back().size() + 1;
     }
     device().keep_pace(launches);
@@ -39,10 +39,10 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
     };
     std::int64_t at = 0, out_total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      in_splits[rank] = slots.empty() ? 0 : length(plan_.owners[rank]);
+      in_splits[rank] = summands.empty() ? 0 : length(plan_.owners[rank]);
       out_total += out_splits[rank] = first + rank < block_.hi ? length(mine) : 0;
       for (const Segment& segment : parts[rank]) {
-        buffer.narrow(0, at, segment.length).copy_(slots[segment.slot].narrow(0, segment.begin, segment.length));
+        buffer.narrow(0, at, segment.length).copy_(summands[segment.summand].narrow(0, segment.begin, segment.length));
         at += segment.length;
       }
     }

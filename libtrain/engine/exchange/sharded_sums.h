@@ -22,10 +22,10 @@ class ShardedSums {
               const RowExchange& rows);
 
   /// Exchanges the gradients of turn number `turn`, in which rank r of n computes micro-batch block.lo + turn * n + r.
-  /// `slots` are the 1-D gradients of this rank's micro-batch; empty if there is no such micro-batch. Turns may be
+  /// `summands` are the 1-D gradients of this rank's micro-batch; empty if there is no such micro-batch. Turns may be
   /// added in any order, which must be the same on all ranks. Collective. \error std::logic_error if a gradient is not
   /// of `type`; CommError
-  void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
+  void add(std::uint32_t turn, const std::vector<at::Tensor>& summands);
   /// Returns the fp32 sums after all turns: one tensor for each maximal tree node of `block` (TreeSum::finish). Each
   /// has the length of this rank's row of the plan. The object can then be used for the next step.
   std::vector<at::Tensor> finish();

@@ -28,7 +28,7 @@ class StepExchange {
   /// Returns when the weights of a stage's parameters 0 to `place` (inclusive) have been received and may be used.
   virtual void await_weights(std::uint32_t stage, std::size_t place) const = 0;
   /// Returns when all weights have been received. Gradients that are exchanged in turns may still be in transit.
-  virtual void await_shared() const = 0;
+  virtual void await_copies() const = 0;
 };
 
 }  // namespace titan::train

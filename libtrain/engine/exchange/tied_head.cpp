@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "libtrain/engine/parallel/tags.h"
+#include "libtrain/engine/parallel/links/tags.h"
 #include "recipe/plan/plan_values.h"
 
 namespace titan::train {
@@ -32,10 +32,10 @@ std::vector<at::Tensor> TiedHead::receive_sums(const std::vector<at::Tensor>& of
 }
 
 void TiedHead::transfer_table(const at::Tensor& table, const RowExchange& rows) const {
-  const std::int64_t piece = exchange_.tied_piece;
+  const std::int64_t message = exchange_.tied_message;
   std::uint64_t tag = kTiedWeightTags;
-  for (std::int64_t from = 0; from < table.numel(); from += piece, ++tag) {
-    at::Tensor elements = table.narrow(0, from, std::min(piece, table.numel() - from));
+  for (std::int64_t from = 0; from < table.numel(); from += message, ++tag) {
+    at::Tensor elements = table.narrow(0, from, std::min(message, table.numel() - from));
     if (sends()) {
       world_.pp->recv(elements, first_rank(), tag)->wait();
     } else {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "libtrain/engine/parallel/fabric.h"
+#include "libtrain/engine/parallel/links/fabric.h"
 #include "libtrain/job/control/control.h"
 
 namespace titan::train {

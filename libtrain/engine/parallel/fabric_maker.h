@@ -7,8 +7,8 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "libtrain/engine/parallel/channels.h"
 #include "libtrain/engine/parallel/communicator.h"
+#include "libtrain/engine/parallel/links/channels.h"
 
 namespace titan::train {
 

@@ -12,7 +12,7 @@
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
-#include "libtrain/engine/parallel/beat_exchange.h"
+#include "libtrain/engine/parallel/beat_ring.h"
 #include "libtrain/engine/parallel/fabric_maker.h"
 #include "libtrain/engine/parallel/gloo_communicator.h"
 #include "libtrain/engine/parallel/local_communicator.h"
@@ -215,7 +215,7 @@ class Connector {
     const StorePtr own_line =
         c10::make_intrusive<c10d::PrefixStore>(prefix, open_store(env, false, options_.init_timeout, *meeting_));
     names_itself_ = false;
-    BeatExchange::prepare(*store_, env.rank);
+    BeatRing::prepare(*store_, env.rank);
     RollCall::arrive(*store_, env.rank, env.world);
     await_all(*store_, options_, deadline_, *meeting_);
     session_->store = store_;
@@ -227,15 +227,15 @@ class Connector {
     beat.store_on_rank_0 = !env.agent_store;
     beat.train_timeout = options_.train_timeout;
     // A rank learns of a rank that it does not watch a few beats later.
-    if (env.world - 1 > BeatExchange::kNeighbours) beat.patience += (BeatExchange::kQuietBeats + 2) * beat.beat;
+    if (env.world - 1 > BeatRing::kNeighbours) beat.patience += (BeatRing::kQuietBeats + 2) * beat.beat;
     // Ranks of one launcher can look at each other's processes. This is used only where each rank watches all others.
-    if (env.source == "titan" && env.world - 1 <= BeatExchange::kNeighbours)
+    if (env.source == "titan" && env.world - 1 <= BeatRing::kNeighbours)
       beat.ended = [pids = processes(*store_, env.world)](int rank) {
         return has_ended(pids[static_cast<std::size_t>(rank)]);
       };
     beat.words = [own_line](const std::string& own) { return first_words(*own_line, own); };
     // A separate connection, so that a wait on the other one does not delay heartbeats.
-    session_->heartbeat = std::make_shared<Heartbeat>(beat, BeatExchange(own_line, env.rank, env.world));
+    session_->heartbeat = std::make_shared<Heartbeat>(beat, BeatRing(own_line, env.rank, env.world));
     meeting_->watch(session_->heartbeat);
     meeting_->now("connecting to its peers");
   }

@@ -18,13 +18,7 @@ namespace titan::train {
 
 using std::chrono::milliseconds;
 
-std::string rank_name(const LaunchEnv& env) { return "rank " + std::to_string(env.rank); }
-
-namespace {
-
-std::string host_of_store(const LaunchEnv& env) { return env.agent_store ? "torchrun's agent" : "rank 0"; }
-
-}  // namespace
+namespace {}  // namespace
 
 c10::intrusive_ptr<c10d::Store> open_store(const LaunchEnv& env, bool serve, milliseconds timeout, Meeting& meeting) {
   c10d::TCPStoreOptions options;

@@ -17,9 +17,6 @@ inline constexpr std::chrono::milliseconds kLeastOfStore{1'000};
 /// Polling interval while another thread calls the store.
 inline constexpr std::chrono::milliseconds kLookAtStore{100};
 
-/// "rank 3".
-std::string rank_name(const LaunchEnv& env);
-
 /// Opens a connection of its own to the store at MASTER_ADDR and MASTER_PORT. `serve`: this process hosts the store.
 /// Unless Titan's launcher has opened the port, this function first connects to the address without c10d, whose errors
 /// do not say what is wrong. `meeting` is told what this function waits for. \error CommError

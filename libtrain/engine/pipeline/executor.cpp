@@ -7,6 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "ckpt/base/integers.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
@@ -156,7 +157,7 @@ void Executor::before_use(const Stage& stage, std::size_t segment) {
 void Executor::before_loss() {
   if (!exchange_ || !exchange_->overlaps()) return;
   const StepClock::In waiting(clock_, &StepTimes::gather);
-  exchange_->await_shared();
+  exchange_->await_copies();
 }
 
 void Executor::after_backward(const Stage& stage, std::uint32_t local, StepOutput& out) {
@@ -258,7 +259,7 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
   std::vector<double> losses(count, 0.0);
   StageTransfers transfers(transfers_, {{0, count, 1, {}}, {rows, seq_len, plan_.dims.dim}, type_of(plan_)});
   const Node block = dp_block(count, plan_.mesh.dp, static_cast<std::uint32_t>(world_.dp_rank));
-  const std::uint32_t most = (count + plan_.mesh.dp - 1) / plan_.mesh.dp;
+  const std::uint32_t most = ckpt::ceil_div(count, plan_.mesh.dp);
   // If ranks have several stages, they pass `window` batches through one stage before they go to the next stage. With a
   // single batch, a rank would wait until the batch had been on all other ranks. goes_on() is called at the same
   // batches on all ranks.

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "libtrain/engine/parallel/tags.h"
+#include "libtrain/engine/parallel/links/tags.h"
 
 namespace titan::train {
 

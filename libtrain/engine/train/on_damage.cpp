@@ -1,4 +1,4 @@
-#include "libtrain/engine/train/startup.h"
+#include "libtrain/engine/train/on_damage.h"
 
 #include <algorithm>
 

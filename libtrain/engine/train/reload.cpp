@@ -39,7 +39,7 @@ void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool
       state.exp_avg_sq.zero_();
     }
   }
-  run.engine.exchange->share(run.engine.optimizer->params());
+  run.engine.exchange->send_weights(run.engine.optimizer->params());
 }
 
 }  // namespace titan::train

@@ -32,8 +32,6 @@ constexpr int kPauses[] = {1, 2, 4, 8};  // seconds
 // failure, later saves do not wait until lines are accepted again.
 constexpr std::chrono::milliseconds kLines{5'000};
 
-std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
-
 /// Logs a line about a save, unless the watcher displays saves itself.
 void log_save(const RunWatcher& watcher, const std::string& line) {
   if (watcher.shows_saves()) {
@@ -57,6 +55,8 @@ std::function<void(const std::string&)> says_where(const RunWatcher& watcher, st
 }
 
 }  // namespace
+
+std::string step_text(std::uint64_t step) { return "step " + std::to_string(step); }
 
 ckpt::ReadBack read_back_of(const std::string& word) {
   if (word == "off") return ckpt::ReadBack::kOff;
@@ -182,7 +182,7 @@ void Saves::now(std::uint64_t step, bool last_chance) {
   for (const int pause : kPauses) {
     if (!worth_another(outcome)) break;
     tell_failure(outcome,
-                 "trying " + name(step) + " once more in " + std::to_string(pause) + " s: there is no later save");
+                 "trying " + step_text(step) + " once more in " + std::to_string(pause) + " s: there is no later save");
     std::this_thread::sleep_for(std::chrono::seconds(pause));
     outcome = save_here(step);
   }
@@ -192,7 +192,7 @@ void Saves::now(std::uint64_t step, bool last_chance) {
 void Saves::last(std::uint64_t step) {
   if (std::optional<SaveOutcome> outcome = take()) {
     if (ends_run(*outcome))
-      tell_failure(*outcome, "saving " + name(step) + " in its place");
+      tell_failure(*outcome, "saving " + step_text(step) + " in its place");
     else
       handle(*outcome);
   }
@@ -234,17 +234,18 @@ bool Saves::finish() {
 bool Saves::rescue(const SaveOutcome& failed) {
   const std::uint64_t step = run_.progress.step;
   if (run_.root())
-    log_warn(log_text(failed.report.status().wrapped(name(failed.step) + " could not be saved")) + "; saving " +
-             name(step) + " in its place");
+    log_warn(log_text(failed.report.status().wrapped(step_text(failed.step) + " could not be saved")) + "; saving " +
+             step_text(step) + " in its place");
   try {
     const SaveOutcome outcome = save_here(step);
     if (outcome.report.ok()) {
       log_outcome(outcome);
       return true;
     }
-    if (run_.root()) log_warn(log_text(outcome.report.status().wrapped(name(step) + " could not be saved either")));
+    if (run_.root())
+      log_warn(log_text(outcome.report.status().wrapped(step_text(step) + " could not be saved either")));
   } catch (const StatusError& error) {
-    if (run_.root()) log_warn(log_text(error.status.wrapped(name(step) + " could not be saved either")));
+    if (run_.root()) log_warn(log_text(error.status.wrapped(step_text(step) + " could not be saved either")));
   }
   return false;
 }
@@ -281,7 +282,7 @@ bool Saves::ends_run(const SaveOutcome& outcome) const {
 void Saves::handle(const SaveOutcome& outcome) {
   schedule_->over(outcome.times.stall);
   if (outcome.report.ok() || ends_run(outcome)) return handle_as_fatal(outcome);
-  tell_failure(outcome, "training goes on without " + name(outcome.step) + ": " +
+  tell_failure(outcome, "training goes on without " + step_text(outcome.step) + ": " +
                             std::to_string(failures_with(outcome)) + " of " +
                             std::to_string(run_.config().checkpoint.max_save_failures) +
                             " failures in a row that end the run (checkpoint.max_save_failures); " + safe_text());
@@ -289,7 +290,7 @@ void Saves::handle(const SaveOutcome& outcome) {
 
 void Saves::handle_as_fatal(const SaveOutcome& outcome) {
   if (outcome.report.ok()) return log_outcome(outcome);
-  Status status = outcome.report.status().wrapped(name(outcome.step) + " could not be saved");
+  Status status = outcome.report.status().wrapped(step_text(outcome.step) + " could not be saved");
   if (const std::int64_t before = schedule_->tries_in_a_row(); before > 0)
     status.causes.push_back(std::to_string(before + 1) +
                             " tries in a row have failed (checkpoint.max_save_failures = " +
@@ -300,7 +301,7 @@ void Saves::handle_as_fatal(const SaveOutcome& outcome) {
 
 std::string Saves::safe_text() const {
   if (newest_ == 0) return "nothing is saved yet";
-  return "your work is safe up to " + name(newest_) +
+  return "your work is safe up to " + step_text(newest_) +
          (run_.near_folder.empty() ? "" : ", and steps that are not copied yet are in " + run_.near_folder);
 }
 
@@ -308,7 +309,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
   schedule_->failed(outcome.counts, now_s());
   answer_.reset();
   if (!run_.root()) return;
-  const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));
+  const std::string text = log_text(outcome.report.status().wrapped(step_text(outcome.step) + " could not be saved"));
   log_error(text);
   log_warn(then);
   run_.options.watcher->not_saved(outcome.step);
@@ -346,12 +347,13 @@ void Saves::tell_durable(const SaveOutcome& outcome) {
   if (!outcome.waited_for)
     cost += " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
   run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
-  log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() + " bytes=" +
-                                      std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +
+  log_save(*run_.options.watcher, step_text(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() +
+                                      " bytes=" + std::to_string(report.bytes) +
+                                      " seconds=" + json_number(report.seconds) + cost +
                                       (report.already_there ? " (an equal step was there already)" : ""));
   if (!report.damaged_aside.empty()) {
     const bool pinned = ckpt::is_pinned(run_.fs, report.damaged_aside);
-    log_warn("the damaged " + name(outcome.step) + " lies in " + report.damaged_aside + " now; " +
+    log_warn("the damaged " + step_text(outcome.step) + " lies in " + report.damaged_aside + " now; " +
              (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
   }
   for (const std::string& warning : report.warnings) log_warn(warning);

@@ -21,6 +21,9 @@ namespace titan::train {
 /// The ReadBack for a value of checkpoint.verify_after_write: "off", "sampled" or "all".
 ckpt::ReadBack read_back_of(const std::string& word);
 
+/// "step 40", for messages.
+std::string step_text(std::uint64_t step);
+
 /// The newest checkpoint of the run, to which training can return, and the run's position at that checkpoint.
 struct SavedPoint {
   Progress progress;

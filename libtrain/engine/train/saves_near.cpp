@@ -18,8 +18,6 @@ using ckpt::Status;
 // How long copies that fail are retried at the end of a run. It is short, since a stopped run may be killed soon.
 constexpr std::chrono::milliseconds kLastCopies{15'000};
 
-std::string quoted_step(std::uint64_t step) { return "step " + std::to_string(step); }
-
 }  // namespace
 
 void Saves::tell_near(const SaveOutcome& outcome) {
@@ -30,7 +28,7 @@ void Saves::tell_near(const SaveOutcome& outcome) {
                                   {"bytes", report.bytes},
                                   {"seconds", report.seconds},
                                   {"stall_s", outcome.times.stall}});
-  log_info(quoted_step(outcome.step) + " is in checkpoint.near, and is copied to " + run_.checkpoint_dir + ": " +
+  log_info(step_text(outcome.step) + " is in checkpoint.near, and is copied to " + run_.checkpoint_dir + ": " +
            report.path + " id=" + report.id.hex() + " bytes=" + std::to_string(report.bytes) +
            " seconds=" + json_number(report.seconds));
   for (const std::string& warning : report.warnings) log_warn(warning);
@@ -64,7 +62,7 @@ bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds pati
   NearTier& near = *run_.root_objects.near;
   if (const Status late = near.wait(1, patience, std::chrono::milliseconds{0}); !late.ok()) {
     for (const std::uint64_t step : near.drop_older()) {
-      const std::string text = quoted_step(step) + " is given up, for " + quoted_step(snap.train.step) +
+      const std::string text = step_text(step) + " is given up, for " + step_text(snap.train.step) +
                                " takes its place in " + near.folder() + "; copies to " + run_.checkpoint_dir +
                                " are late: " + log_text(late);
       log_warn(text);
@@ -87,7 +85,7 @@ bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds pati
   }
   tell_copied();
   if (why.ok()) return true;
-  log_warn(quoted_step(snap.train.step) + " is saved in " + run_.checkpoint_dir + " itself: " + log_text(why));
+  log_warn(step_text(snap.train.step) + " is saved in " + run_.checkpoint_dir + " itself: " + log_text(why));
   return false;
 }
 
@@ -98,7 +96,7 @@ Status Saves::await_copies() {
     status = run_.root_objects.near->wait(0, run_.store_patience(), kLastCopies);
     tell_copied();
     if (status.ok() && durable_ < newest_)
-      status = ckpt::failed(quoted_step(newest_) + " was lost in " + run_.near_folder + " before it was copied to " +
+      status = ckpt::failed(step_text(newest_) + " was lost in " + run_.near_folder + " before it was copied to " +
                             run_.checkpoint_dir);
   }
   return agree(*run_.world.io, status);
@@ -108,10 +106,10 @@ void Saves::await_durable(std::uint64_t step) {
   const Status status = await_copies();
   if (status.ok()) return;
   if (step != newest_ || run_.progress.step != newest_)
-    throw StatusError(status.wrapped(quoted_step(newest_) + " could not be copied to " + run_.checkpoint_dir)
+    throw StatusError(status.wrapped(step_text(newest_) + " could not be copied to " + run_.checkpoint_dir)
                           .with_hint("it is in " + run_.near_folder + ": the same command resumes from there"));
   if (run_.root())
-    log_warn(log_text(status) + "; saving " + quoted_step(step) + " in " + run_.checkpoint_dir + " itself");
+    log_warn(log_text(status) + "; saving " + step_text(step) + " in " + run_.checkpoint_dir + " itself");
   past_near_ = true;
   handle_as_fatal(save_here(step));
 }

@@ -1,8 +1,9 @@
-#include "libtrain/engine/train/startup.h"
+#include "libtrain/engine/train/start_retention.h"
 
+#include "libtrain/engine/train/near_steps.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/publish_note.h"
-#include "recipe/record/run_metrics.h"
+#include "recipe/history/run_metrics.h"
 
 namespace titan::train {
 namespace {

@@ -7,7 +7,12 @@
 #include "libtrain/engine/checkpoint/load_weights.h"
 #include "libtrain/engine/parallel/hosts.h"
 #include "libtrain/engine/parallel/rendezvous.h"
+#include "libtrain/engine/train/announce.h"
+#include "libtrain/engine/train/choose_start.h"
+#include "libtrain/engine/train/near_steps.h"
+#include "libtrain/engine/train/on_damage.h"
 #include "libtrain/engine/train/same_ranks.h"
+#include "libtrain/engine/train/start_retention.h"
 #include "libtrain/job/control/agree.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/metrics/log.h"
@@ -111,7 +116,7 @@ void share_start(RunState& run) {
   // If a rank has run out of memory, the barrier fails. Without it the others would wait for that rank to connect.
   run.world.io->barrier();
   run.engine.exchange->connect();
-  run.engine.exchange->share(run.engine.optimizer->params());
+  run.engine.exchange->send_weights(run.engine.optimizer->params());
 }
 
 void build_executor(RunState& run) {

@@ -340,7 +340,7 @@ void TrainLoop::update(Step& step, double lr) {
     for (OwnedGradient& gradient : of_part) gradient.grad.reset();
     clock.time(&StepTimes::gather, [&] {
       const ActionTrace::In traced(trace, "gather");
-      run_.engine.exchange->share(part, std::span(params).subspan(first, end - first));
+      run_.engine.exchange->send_weights(part, std::span(params).subspan(first, end - first));
     });
   }
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/job/data/data_shares.h"
 #include "libtrain/job/data/dataset.h"
@@ -45,8 +46,8 @@ Status check_positive(const std::string& key, std::int64_t value) {
 }
 
 Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t seq_len, const std::string& hint) {
-  return ckpt::invalid(what + " has " + std::to_string(tokens) + (tokens == 1 ? " token" : " tokens") +
-                       ", too short for one sample of " + std::to_string(seq_len + 1) + " (sequence length + 1)")
+  return ckpt::invalid(what + " has " + ckpt::counted(tokens, "token") + ", too short for one sample of " +
+                       std::to_string(seq_len + 1) + " (sequence length + 1)")
       .with_hint(hint);
 }
 

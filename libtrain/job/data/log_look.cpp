@@ -1,5 +1,7 @@
 #include "libtrain/job/data/log_look.h"
 
+#include "ckpt/base/text.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -9,14 +11,13 @@ namespace {
 constexpr std::size_t kBeginning = 40;  // characters of a line
 constexpr int kLines = 200, kEnough = 3;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 
 /// Whether `text` matches `form` at its beginning; 'd' stands for a digit.
 bool has_form(std::string_view text, std::string_view form) {
   return text.size() >= form.size() && std::ranges::equal(text.substr(0, form.size()), form, [](char c, char wanted) {
-           return wanted == 'd' ? is_digit(c) : c == wanted;
+           return wanted == 'd' ? ckpt::is_digit(c) : c == wanted;
          });
 }
 

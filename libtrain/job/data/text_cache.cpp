@@ -7,6 +7,7 @@
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/size_text.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
@@ -205,8 +206,8 @@ Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& st
   options.cancel = stop;
   std::uint64_t bytes = 0;
   for (const KnownFile& file : cache.files) bytes += file.file.bytes;
-  const std::string what = std::to_string(cache.paths.size()) + (cache.paths.size() == 1 ? " file" : " files") + ", " +
-                           ckpt::size_text(bytes) + ", by " + cache.path;
+  const std::string what =
+      ckpt::counted(cache.paths.size(), "file") + ", " + ckpt::size_text(bytes) + ", by " + cache.path;
   say("data: text becomes tokens once: " + what + ", into " + cache.folder);
   options.progress = slow_progress(say, " % of the text is tokens");
   auto made = corpus::tokenize(ckpt::posix_fs(), options);

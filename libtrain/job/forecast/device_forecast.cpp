@@ -116,14 +116,14 @@ class Exchanges {
     for (PartSeconds& turn : rank.turns) turn.share /= in_all;
     if (per_micro_batch) add(rank.sums, exchange.between_domains, kSum, {first + place, domain}, 1);
     std::vector<std::uint64_t> elements(exchange.parts.size());
-    for (std::size_t slot = 0; slot < exchange.parameters.size(); ++slot)
-      elements[exchange.part_of[slot]] += ckpt::element_count(plan_.parameters[exchange.parameters[slot]].shape);
+    for (std::size_t summand = 0; summand < exchange.parameters.size(); ++summand)
+      elements[exchange.part_of[summand]] += ckpt::element_count(plan_.parameters[exchange.parameters[summand]].shape);
     const auto all = static_cast<double>(std::accumulate(elements.begin(), elements.end(), std::uint64_t{0}));
     for (std::size_t i = 0; i < exchange.parts.size(); ++i) {
       const StageExchange::Part& part = exchange.parts[i];
       PartSeconds seconds{static_cast<double>(elements[i]) / all, add(rank.sums, part.sums, kSum, {first}, 1), 0};
-      for (const StageExchange::Sharing& sharing : part.sharings)
-        seconds.weights += add(rank.copies, sharing.plan, static_cast<std::uint32_t>(sharing.width), {first}, 1);
+      for (const StageExchange::Copies& copies : part.copies)
+        seconds.weights += add(rank.copies, copies.plan, static_cast<std::uint32_t>(copies.width), {first}, 1);
       rank.parts.push_back(seconds);
     }
     if (exchange.sends_tied) {

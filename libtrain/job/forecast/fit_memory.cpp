@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "ckpt/base/integers.h"
 #include "ckpt/base/size_text.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/forecast/memory.h"
@@ -81,7 +82,7 @@ std::optional<std::uint32_t> rank_above(Needs& needs, const recipe::RunPlan& pla
   return std::nullopt;
 }
 
-std::string in_mib(std::uint64_t bytes) { return std::to_string((bytes + kMiB - 1) / kMiB) + "MiB"; }
+std::string in_mib(std::uint64_t bytes) { return std::to_string(ckpt::ceil_div(bytes, kMiB)) + "MiB"; }
 
 /// Adds settings that would work. `least`: the lowest limit that works.
 Status with_way_out(Status status, std::uint64_t least) {

@@ -1,5 +1,7 @@
 #include "libtrain/job/host/cores.h"
 
+#include "ckpt/base/printed.h"
+
 #include <sched.h>
 #include <unistd.h>
 
@@ -43,10 +45,6 @@ std::optional<int> group_quota() {
   return least;
 }
 
-std::string counted(int number, const std::string& thing) {
-  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
-}
-
 }  // namespace
 
 std::optional<int> cores_of_quota(const std::string& cpu_max) {
@@ -72,9 +70,9 @@ std::string too_many_threads(int local_ranks, int threads, CoreShare share) {
   const long long wanted = static_cast<long long>(share.each ? 1 : local_ranks) * threads;
   if (wanted <= share.cores) return "";
   const int best = std::max(1, share.each ? share.cores : share.cores / local_ranks);
-  const std::string ranks = share.each ? counted(threads, "thread") + " of each rank"
-                                       : counted(local_ranks, "rank") + " x " + counted(threads, "thread");
-  return ranks + " on the " + counted(share.cores, "core") + " allowed here: they take turns; better " +
+  const std::string ranks = share.each ? ckpt::counted(threads, "thread") + " of each rank"
+                                       : ckpt::counted(local_ranks, "rank") + " x " + ckpt::counted(threads, "thread");
+  return ranks + " on the " + ckpt::counted(share.cores, "core") + " allowed here: they take turns; better " +
          (threads > best ? "job.threads_per_rank = " + std::to_string(best) : "fewer ranks (--nproc)");
 }
 

@@ -1,8 +1,10 @@
 #include "libtrain/job/host/gpu_checks.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
+#include "ckpt/base/printed.h"
 #include "libtrain/job/launch/library_error.h"
 
 namespace titan::train {
@@ -14,10 +16,6 @@ constexpr const char* kOnTheCpu = "to compute on the CPU: --training.device=cpu"
 constexpr int kLeastMajor = 8;  // required for flash attention and bfloat16 products
 
 Status no_device(const std::string& why) { return ckpt::invalid("no CUDA device: " + why).with_hint(kOnTheCpu); }
-
-std::string counted(std::size_t count, const std::string& thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
-}
 
 /// "0-3, 6".
 std::string ranges(const std::vector<std::size_t>& ranks) {
@@ -82,8 +80,8 @@ Status check_gpus(const GpuFacts& facts, int local_ranks) {
         .with_hint("look at nvidia-smi and CUDA_VISIBLE_DEVICES; " + std::string(kOnTheCpu));
   const std::size_t ranks = static_cast<std::size_t>(local_ranks);
   if (ranks > facts.gpus.size())
-    return ckpt::invalid(counted(ranks, "rank") + " on this host, and " + counted(facts.gpus.size(), "GPU") +
-                         ": each rank needs one of its own")
+    return ckpt::invalid(ckpt::counted(ranks, "rank") + " on this host, and " +
+                         ckpt::counted(facts.gpus.size(), "GPU") + ": each rank needs one of its own")
         .with_hint("start --nproc " + std::to_string(facts.gpus.size()) +
                    " ranks here, or look at CUDA_VISIBLE_DEVICES; " + std::string(kOnTheCpu));
   std::vector<std::string> models;
@@ -138,6 +136,8 @@ Status check_workspace(const char* given) {
                        "\"; with debug.deterministic it must be :4096:8 or :16:8")
       .with_hint("unset it, or debug.deterministic = false, which gives up equal bits");
 }
+
+bool gpu_is_shared() { return std::getenv("TITAN_SHARE_GPU") != nullptr; }
 
 int gpu_of_rank(const GpuFacts& facts, int local_rank) { return facts.gpus.size() == 1 ? 0 : local_rank; }
 

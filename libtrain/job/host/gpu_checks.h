@@ -1,5 +1,5 @@
 #pragma once
-// Checks whether a run can use the GPUs of a host, and of all ranks together. Pure: the facts come from the CUDA module
+// Checks whether a run can use the GPUs of a host, and of all ranks together. The facts come from the CUDA module
 // (libtitan_cuda.so).
 #include <cstdint>
 #include <string>
@@ -49,6 +49,9 @@ ckpt::Status check_own_gpus(const std::vector<std::string>& units);
 /// Checks that cuBLAS is deterministic with this CUBLAS_WORKSPACE_CONFIG (null: not set), as debug.deterministic needs.
 /// LibTorch refuses other values at the first product. \error kInvalid
 ckpt::Status check_workspace(const char* given);
+
+/// Whether TITAN_SHARE_GPU is set: all ranks of this host use one GPU, to test NCCL on a host that has only one.
+bool gpu_is_shared();
 
 /// Index of this rank's GPU among those that it sees: 0 if a batch system shows each task only its own GPU.
 int gpu_of_rank(const GpuFacts& facts, int local_rank);

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "ckpt/base/path.h"
+#include "recipe/history/run_metrics.h"
 #include "recipe/keys/loader.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
-#include "recipe/record/run_metrics.h"
 
 namespace titan::train {
 namespace {

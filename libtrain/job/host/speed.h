@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "recipe/record/metrics_line.h"
+#include "recipe/history/metrics_line.h"
 
 namespace titan::recipe {
 struct RunPlan;

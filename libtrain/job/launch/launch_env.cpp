@@ -124,6 +124,10 @@ Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get) {
   return std::optional<LaunchEnv>(std::move(env));
 }
 
+std::string rank_name(const LaunchEnv& env) { return "rank " + std::to_string(env.rank); }
+
+std::string host_of_store(const LaunchEnv& env) { return env.agent_store ? "torchrun's agent" : "rank 0"; }
+
 bool is_of_rank(std::string_view name) {
   constexpr std::string_view kNames[] = {"RANK",
                                          "WORLD_SIZE",

@@ -33,6 +33,11 @@ using GetEnv = std::function<std::optional<std::string>(const char*)>;
 /// several Slurm / Open MPI tasks without RANK and WORLD_SIZE (naming what to set).
 ckpt::Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get);
 
+/// "rank 3".
+std::string rank_name(const LaunchEnv& env);
+/// Which process serves the store through which ranks meet: "torchrun's agent" or "rank 0".
+std::string host_of_store(const LaunchEnv& env);
+
 /// Whether the variable `name` describes a rank of a job (for Titan or torch). Programs started by a rank must not
 /// inherit it.
 bool is_of_rank(std::string_view name);

@@ -79,17 +79,13 @@ int try_listen(int family, int port, int* fd) {
   return 0;
 }
 
-std::string who_serves(const LaunchEnv& env) { return env.agent_store ? "torchrun's agent" : "rank 0"; }
-
-std::string rank_text(const LaunchEnv& env) { return "rank " + std::to_string(env.rank); }
-
 std::string seconds(milliseconds time) {
   const std::string whole = std::to_string(time.count() / 1000);
   return time.count() % 1000 == 0 ? whole + " s" : whole + "." + std::to_string(time.count() % 1000 / 100) + " s";
 }
 
 Status not_resolved(const LaunchEnv& env, const std::string& why) {
-  return ckpt::failed(rank_text(env) + ": MASTER_ADDR=" + env.master_addr +
+  return ckpt::failed(rank_name(env) + ": MASTER_ADDR=" + env.master_addr +
                       " does not resolve to an address on this host: " + why)
       .with_hint("MASTER_ADDR is the host of rank 0 by a name or address that every host knows: `getent hosts " +
                  env.master_addr + "` must answer");
@@ -102,7 +98,7 @@ Status not_reached(const LaunchEnv& env, int error, bool loopback, milliseconds 
     status = ckpt::failed("rank 0 listens on port " + std::to_string(env.master_port) +
                           " of this host, but MASTER_ADDR=" + env.master_addr + " does not lead to it: " + why);
   } else {
-    status = ckpt::failed(rank_text(env) + " could not connect to " + who_serves(env) + " at " + master_text(env) +
+    status = ckpt::failed(rank_name(env) + " could not connect to " + host_of_store(env) + " at " + master_text(env) +
                           " within " + seconds(timeout) + " (comm.init_timeout_seconds): " + why);
   }
   return status.with_hint(unreachable_hint(env, error, loopback));
@@ -158,7 +154,7 @@ Result<int> listen_on_master_port(const LaunchEnv& env) {
 }
 
 std::string unreachable_hint(const LaunchEnv& env, int error, bool loopback) {
-  const std::string port = std::to_string(env.master_port), who = who_serves(env);
+  const std::string port = std::to_string(env.master_port), who = host_of_store(env);
   if (env.rank == 0 && !env.agent_store)
     return "MASTER_ADDR is an address or name of the host of rank 0, the same on every rank";
   if (loopback)

@@ -8,6 +8,7 @@
 #include "ckpt/format/json_writer.h"
 #include "libtrain/job/metrics/json_text.h"
 #include "libtrain/job/metrics/metrics_scan.h"
+#include "recipe/history/metrics_line.h"
 
 namespace titan::train {
 namespace {
@@ -71,7 +72,7 @@ ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const
 }
 
 std::string MetricsFile::line_start(std::uint64_t step) const {
-  return std::string(kMetricsLineStart) + std::to_string(step) + ",\"time\":\"" + utc_now() +
+  return std::string(recipe::kMetricsLineStart) + std::to_string(step) + ",\"time\":\"" + utc_now() +
          "\",\"attempt\":" + std::to_string(attempt_);
 }
 

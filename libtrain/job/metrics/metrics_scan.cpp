@@ -1,5 +1,7 @@
 #include "libtrain/job/metrics/metrics_scan.h"
 
+#include "recipe/history/metrics_line.h"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -9,11 +11,11 @@ namespace {
 
 /// The step of a complete line of ours; nullopt if it has control bytes (zero blocks after a power loss).
 std::optional<std::uint64_t> step_of(std::string_view line) {
-  if (!line.starts_with(kMetricsLineStart) || !line.ends_with('}')) return {};
+  if (!line.starts_with(recipe::kMetricsLineStart) || !line.ends_with('}')) return {};
   if (std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) return {};
   const char* end = line.data() + line.size();
   std::uint64_t step = 0;
-  const std::from_chars_result parsed = std::from_chars(line.data() + kMetricsLineStart.size(), end, step);
+  const std::from_chars_result parsed = std::from_chars(line.data() + recipe::kMetricsLineStart.size(), end, step);
   if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr != ',') return {};
   return step;
 }

@@ -6,9 +6,6 @@
 
 namespace titan::train {
 
-/// Every line starts with this; the step's digits follow.
-inline constexpr std::string_view kMetricsLineStart = R"({"schema":"titan.metrics/1","step":)";
-
 /// Reads a file in parts and finds where to cut it: before the first line with a larger step than `step`, or at the end
 /// of the file if there is none. Malformed lines directly before this place are cut off, too; earlier ones stay. Events
 /// after the cut with a step of at most `step` are "late": for example, the event that ends a save may be written after

@@ -23,18 +23,9 @@ std::string fixed(double value, int width, int decimals) {
   return ckpt::printed("%*.*f", width, decimals, value);
 }
 
-/// "1234567.50" -> "1,234,567.50".
-std::string with_commas(std::string number) {
-  const std::size_t point = number.find('.');
-  const std::size_t first_digit = number.starts_with('-') ? 1 : 0;
-  for (std::size_t at = point == std::string::npos ? number.size() : point; at > first_digit + 3;) {
-    at -= 3;
-    number.insert(at, 1, ',');
-  }
-  return number;
+std::string rate(double tps) {
+  return std::isfinite(tps) ? ckpt::with_commas(fixed(std::nearbyint(tps), 0, 0)) : "n/a";
 }
-
-std::string rate(double tps) { return std::isfinite(tps) ? with_commas(fixed(std::nearbyint(tps), 0, 0)) : "n/a"; }
 
 /// Joins fields with two spaces, each in its colour.
 class Line {
@@ -72,7 +63,7 @@ std::string step_line(const StepMetrics& metrics, bool color) {
       .add(kOrange, "grad_norm: " + fixed(metrics.grad_norm, 7, 4))
       .add(kTurquoise, memory_field(metrics.memory))
       .add(kBlue, "tps: " + rate(metrics.tps))
-      .add(kCyan, "tflops: " + (metrics.tflops ? with_commas(fixed(*metrics.tflops, 0, 2)) : "n/a"))
+      .add(kCyan, "tflops: " + (metrics.tflops ? ckpt::with_commas(fixed(*metrics.tflops, 0, 2)) : "n/a"))
       .add(kMagenta, "mfu: " + (metrics.mfu ? fixed(*metrics.mfu, 0, 2) + "%" : "n/a"))
       .finish();
 }

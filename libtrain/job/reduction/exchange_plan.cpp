@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "ckpt/base/integers.h"
 #include "libtrain/job/reduction/rank_groups.h"
 #include "recipe/plan/plan_values.h"
 
@@ -13,8 +14,6 @@ namespace {
 constexpr std::int64_t kLine = 16;  // elements, 64 bytes of fp32
 
 std::int64_t whole_lines(std::int64_t elements) { return std::max(elements / kLine * kLine, kLine); }
-
-std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
 /// The rows of owners with rank number `rank` modulo `stride`.
 SegmentRow rows_of_class(const std::vector<SegmentRow>& owners, std::uint32_t rank, std::uint32_t stride) {
@@ -27,7 +26,7 @@ SegmentRow rows_of_class(const std::vector<SegmentRow>& owners, std::uint32_t ra
 ExchangePlan plan_between_groups(const std::vector<SegmentRow>& owners, const RankGroups& groups, std::uint32_t me,
                                  std::int64_t elements) {
   ExchangePlan plan{.me = me};
-  plan.piece = whole_lines(elements / (2 * kSwapsUnderWay));
+  plan.message = whole_lines(elements / (2 * kSwapsUnderWay));
   const std::uint32_t group = groups.group_of(me), place = groups.place_of(me);
   if (!groups.holds(me)) {
     plan.handed.push_back({groups.holder(group, groups.place_for(me)), owners[me], {}});
@@ -80,17 +79,17 @@ std::vector<std::uint32_t> ExchangePlan::partners() const {
   return ranks;
 }
 
-std::int64_t ExchangePlan::pieces(const Swap& swap) const {
-  return ceil_div(std::max(swap.mine.length(), swap.theirs.length()), piece);
+std::int64_t ExchangePlan::messages(const Swap& swap) const {
+  return ckpt::ceil_div(std::max(swap.mine.length(), swap.theirs.length()), message);
 }
 
-std::int64_t ExchangePlan::slices() const { return owners.empty() ? 0 : ceil_div(longest(owners), slice); }
+std::int64_t ExchangePlan::slices() const { return owners.empty() ? 0 : ckpt::ceil_div(longest(owners), slice); }
 
 std::int64_t ExchangePlan::buffer_elements() const {
   std::int64_t most = 0;
   for_swaps([&](const Swap& swap) {
-    const std::int64_t under_way = std::min(pieces(swap), kSwapsUnderWay);
-    most = std::max(most, 2 * under_way * std::min(piece, std::max(swap.mine.length(), swap.theirs.length())));
+    const std::int64_t under_way = std::min(messages(swap), kSwapsUnderWay);
+    most = std::max(most, 2 * under_way * std::min(message, std::max(swap.mine.length(), swap.theirs.length())));
   });
   std::int64_t sent = 0, received = 0;
   for (std::uint32_t rank = 0; rank < owners.size(); ++rank) {
@@ -147,7 +146,7 @@ ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me
   ExchangePlan plan = plan_between_groups(owners, groups, me, elements);
   if (groups.groups == ranks) return plan;
   const std::uint32_t own = groups.group_of(me);
-  plan.slice = whole_lines(elements / (ceil_div(ranks, groups.groups) + groups.holders));
+  plan.slice = whole_lines(elements / (ckpt::ceil_div(ranks, groups.groups) + groups.holders));
   set_owners(plan, owners, groups, {own});
   for (std::uint32_t place = 0; place < groups.holders; ++place) plan.gives[groups.holder(own, place)] = {0, 1};
   if (!groups.holds(me)) return plan;
@@ -192,7 +191,7 @@ std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank
 
 Traffic traffic_of(const ExchangePlan& plan) {
   Traffic traffic;
-  plan.for_swaps([&](const Swap& swap) { traffic.rounds += plan.pieces(swap); });
+  plan.for_swaps([&](const Swap& swap) { traffic.rounds += plan.messages(swap); });
   traffic.messages = traffic.rounds + plan.slices() * static_cast<std::int64_t>(plan.partners().size());
   traffic.rounds += plan.slices();
   return traffic;

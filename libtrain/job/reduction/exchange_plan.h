@@ -55,7 +55,7 @@ struct ExchangePlan {
   std::vector<Addition> additions;   ///< over the received rows (by rank, then node); row 0 ends as the sum
   std::vector<Swap> swaps;           ///< of the butterfly, after the all-to-all
   std::vector<Swap> handed;          ///< after the butterfly: between a holder and a rank that is not one
-  std::int64_t piece = 0;            ///< elements of a swap's rows per message
+  std::int64_t message = 0;          ///< elements of a swap's rows per message
   bool all = false;        ///< the all-to-all is among all ranks, not only those of a group and its neighbours
   std::int64_t slice = 0;  ///< elements of each owner's row per message
 
@@ -68,7 +68,7 @@ struct ExchangePlan {
   /// The ranks that `me` sends to or receives from in the all-to-all, ascending.
   std::vector<std::uint32_t> partners() const;
   /// Number of consecutive messages of a swap.
-  std::int64_t pieces(const Swap& swap) const;
+  std::int64_t messages(const Swap& swap) const;
   /// Number of consecutive messages of the all-to-all.
   std::int64_t slices() const;
   /// Number of elements that the buffers hold.

@@ -24,23 +24,23 @@ std::vector<Segment> SegmentRow::cut(std::int64_t from, std::int64_t to) const {
     const std::int64_t start = ends_[i] - segments_[i].length;
     if (start >= to) break;
     const std::int64_t first = std::max(from, start), end = std::min(to, ends_[i]);
-    parts.push_back({segments_[i].slot, segments_[i].begin + first - start, end - first});
+    parts.push_back({segments_[i].summand, segments_[i].begin + first - start, end - first});
   }
   return parts;
 }
 
 std::vector<SegmentRow> owner_rows(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage,
-                                   std::span<const std::uint32_t> slots) {
-  std::multimap<std::uint32_t, std::uint32_t> slots_of;  // parameter -> slots
-  for (std::uint32_t slot = 0; slot < slots.size(); ++slot) slots_of.emplace(slots[slot], slot);
+                                   std::span<const std::uint32_t> summands) {
+  std::multimap<std::uint32_t, std::uint32_t> summands_of;  // parameter -> summands
+  for (std::uint32_t summand = 0; summand < summands.size(); ++summand) summands_of.emplace(summands[summand], summand);
   std::vector<SegmentRow> rows(plan.mesh.dp);
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
     for (const ckpt::OwnedPiece& piece : ownership.of(stage * plan.mesh.dp + rank)) {
       const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(ownership.leaf_elements());
       const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
       const auto end = static_cast<std::int64_t>(grid.begin(piece.leaves.end()));
-      const auto [first, last] = slots_of.equal_range(piece.parameter);
-      for (auto slot = first; slot != last; ++slot) rows[rank].add({slot->second, begin, end - begin});
+      const auto [first, last] = summands_of.equal_range(piece.parameter);
+      for (auto summand = first; summand != last; ++summand) rows[rank].add({summand->second, begin, end - begin});
     }
   }
   return rows;

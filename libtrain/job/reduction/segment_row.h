@@ -12,10 +12,10 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// Elements [begin, begin + length) of a slot. A slot is a tensor in the list that an exchange works on: usually one of
-/// the parameters of a stage, or a tied head.
+/// Elements [begin, begin + length) of a summand. A summand is a tensor in the list that an exchange works on: usually
+/// one of the parameters of a stage, or a tied head.
 struct Segment {
-  std::uint32_t slot = 0;
+  std::uint32_t summand = 0;
   std::int64_t begin = 0, length = 0;
   std::int64_t end() const { return begin + length; }
   bool operator==(const Segment&) const = default;
@@ -35,10 +35,10 @@ class SegmentRow {
   std::vector<std::int64_t> ends_;  // of each segment, in the row
 };
 
-/// The elements that each data-parallel rank of pipeline rank `stage` owns, one row per data-parallel rank. `slots`
-/// lists the parameter of each slot; a slot whose parameter is not in the model has no owners. A tied head's slot lists
-/// the embedding, so both have the same owners.
+/// The elements that each data-parallel rank of pipeline rank `stage` owns, one row per data-parallel rank. `summands`
+/// lists the parameter of each summand; a summand whose parameter is not in the model has no owners. A tied head's
+/// summand lists the embedding, so both have the same owners.
 std::vector<SegmentRow> owner_rows(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage,
-                                   std::span<const std::uint32_t> slots);
+                                   std::span<const std::uint32_t> summands);
 
 }  // namespace titan::train

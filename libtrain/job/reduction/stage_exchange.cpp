@@ -25,7 +25,7 @@ std::vector<std::int64_t> lengths_of_place(const std::vector<SegmentRow>& rows, 
 struct StagePart {
   std::uint32_t chunk = 0;
   std::int64_t width = 4;
-  std::vector<std::uint32_t> slots;
+  std::vector<std::uint32_t> summands;
   std::vector<SegmentRow> rows;
 };
 
@@ -43,21 +43,23 @@ std::vector<StagePart> stage_parts_of(const recipe::RunPlan& plan, const ckpt::O
   std::vector<StagePart> parts;
   for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
     const std::uint32_t stage = plan.stage_of_chunk(pp_rank, chunk);
-    std::vector<std::pair<std::uint32_t, std::int64_t>> of_slot;  // part and width
+    std::vector<std::pair<std::uint32_t, std::int64_t>> of_summand;  // part and width
     for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-      if (plan.stage_of(i) == stage) of_slot.emplace_back(part_of[i], gradient_width(plan, i));
-    if (plan.dims.tied && stage + 1 == plan.stage_count()) of_slot.emplace_back(of_slot.back().first, head_width(plan));
+      if (plan.stage_of(i) == stage) of_summand.emplace_back(part_of[i], gradient_width(plan, i));
+    if (plan.dims.tied && stage + 1 == plan.stage_count())
+      of_summand.emplace_back(of_summand.back().first, head_width(plan));
     const std::vector<SegmentRow> rows = turn_rows(plan, owners, stage);
-    for (std::uint32_t slot = 0; slot < of_slot.size(); ++slot) {
-      if (slot == 0 || of_slot[slot] != of_slot[slot - 1])
-        parts.push_back({chunk, of_slot[slot].second, {}, std::vector<SegmentRow>(rows.size())});
-      parts.back().slots.push_back(slot);
+    for (std::uint32_t summand = 0; summand < of_summand.size(); ++summand) {
+      if (summand == 0 || of_summand[summand] != of_summand[summand - 1])
+        parts.push_back({chunk, of_summand[summand].second, {}, std::vector<SegmentRow>(rows.size())});
+      parts.back().summands.push_back(summand);
     }
     for (StagePart& part : parts) {
       if (part.chunk != chunk) continue;
       for (std::size_t rank = 0; rank < rows.size(); ++rank)
         for (const Segment& segment : rows[rank].segments())
-          if (segment.slot >= part.slots.front() && segment.slot <= part.slots.back()) part.rows[rank].add(segment);
+          if (segment.summand >= part.summands.front() && segment.summand <= part.summands.back())
+            part.rows[rank].add(segment);
     }
   }
   return parts;
@@ -69,7 +71,7 @@ std::vector<StageExchange::Turns> plan_turns(const recipe::RunPlan& plan, std::v
   std::vector<StageExchange::Turns> turns;
   for (StagePart& part : parts) {
     const std::vector<std::int64_t> lengths = lengths_of_place(part.rows, domain, dp_rank);
-    turns.push_back({part.chunk, part.width, std::move(part.slots),
+    turns.push_back({part.chunk, part.width, std::move(part.summands),
                      plan_turn(domain_rows(part.rows, domain), dp_rank % domain,
                                static_cast<std::int64_t>(plan.exchange_bytes) / part.width),
                      part.rows[dp_rank],
@@ -84,11 +86,11 @@ ExchangePlan plan_between_domains(const recipe::RunPlan& plan, const std::vector
   const std::uint32_t domain = domain_size(plan), domains = plan.mesh.dp / domain;
   if (domains == 1) return {};
   std::vector<SegmentRow> rows(domains);
-  for (std::uint32_t slot = 0; slot < parts.size(); ++slot) {
-    const std::vector<std::int64_t> lengths = lengths_of_place(parts[slot].rows, domain, dp_rank);
+  for (std::uint32_t summand = 0; summand < parts.size(); ++summand) {
+    const std::vector<std::int64_t> lengths = lengths_of_place(parts[summand].rows, domain, dp_rank);
     std::int64_t begin = 0;
     for (std::uint32_t number = 0; number < domains; ++number) {
-      rows[number].add({slot, begin, lengths[number]});
+      rows[number].add({summand, begin, lengths[number]});
       begin += lengths[number];
     }
   }
@@ -107,13 +109,13 @@ std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter
 }
 
 std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage) {
-  std::vector<std::uint32_t> slots;
+  std::vector<std::uint32_t> summands;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if (plan.stage_of(i) == stage) slots.push_back(i);
-  std::vector<SegmentRow> rows = owner_rows(plan, owners, plan.rank_of(stage), slots);
+    if (plan.stage_of(i) == stage) summands.push_back(i);
+  std::vector<SegmentRow> rows = owner_rows(plan, owners, plan.rank_of(stage), summands);
   if (!plan.dims.tied || stage + 1 != plan.stage_count()) return rows;
   // What a rank sums of the head is what its counterpart on the first stage owns of the embedding.
-  std::vector<std::uint32_t> head(slots.size(),
+  std::vector<std::uint32_t> head(summands.size(),
                                   static_cast<std::uint32_t>(plan.parameters.size()));  // no parameter, so no owners
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].name == recipe::kEmbeddingName) head.push_back(i);
@@ -136,11 +138,11 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
     if (first) exchange.parameters.push_back(exchange.parameters.front());
   }
   const std::vector<std::uint32_t> parts = recipe::exchange_parts(plan);
-  for (std::uint32_t slot = 0; slot < exchange.parameters.size(); ++slot) {
-    const std::uint32_t part = parts[exchange.parameters[slot]];
+  for (std::uint32_t summand = 0; summand < exchange.parameters.size(); ++summand) {
+    const std::uint32_t part = parts[exchange.parameters[summand]];
     exchange.part_of.push_back(part);
     if (exchange.parts.size() <= part) exchange.parts.resize(part + 1);
-    exchange.parts[part].slots.push_back(slot);
+    exchange.parts[part].summands.push_back(summand);
   }
 
   std::int64_t summed = 0;
@@ -156,10 +158,10 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
   for (std::uint32_t number = 0; number < exchange.parts.size(); ++number) {
     StageExchange::Part& part = exchange.parts[number];
     const auto rows_of = [&](const auto& takes) {
-      std::vector<std::uint32_t> slots(exchange.parameters.size(), nobody);
-      for (const std::uint32_t slot : part.slots)
-        if (takes(slot)) slots[slot] = exchange.parameters[slot];
-      return owner_rows(plan, owners, pp_rank, slots);
+      std::vector<std::uint32_t> summands(exchange.parameters.size(), nobody);
+      for (const std::uint32_t summand : part.summands)
+        if (takes(summand)) summands[summand] = exchange.parameters[summand];
+      return owner_rows(plan, owners, pp_rank, summands);
     };
     if (exchange.turns.empty()) {
       part.sums = plan_sums(rows_of([](std::uint32_t) { return true; }), dp_rank,
@@ -167,22 +169,23 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
       summed = std::max(summed, part.sums.buffer_elements());
     }
     for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
-      ExchangePlan sharing = plan_copies(rows_of([&](std::uint32_t slot) {
-                                           return slot < own && compute_width(plan, exchange.parameters[slot]) == width;
-                                         }),
-                                         dp_rank, bytes / width);
-      const std::int64_t elements = sharing.buffer_elements();
+      ExchangePlan copies =
+          plan_copies(rows_of([&](std::uint32_t summand) {
+                        return summand < own && compute_width(plan, exchange.parameters[summand]) == width;
+                      }),
+                      dp_rank, bytes / width);
+      const std::int64_t elements = copies.buffer_elements();
       if (elements == 0) continue;
       exchange.buffer_bytes = std::max(exchange.buffer_bytes, elements * width);
-      part.sharings.push_back({width, std::move(sharing)});
+      part.copies.push_back({width, std::move(copies)});
     }
   }
   exchange.buffer_bytes = std::max(exchange.buffer_bytes, summed * kSumWidth);
   if (exchange.sends_tied || exchange.receives_tied) {
-    exchange.tied_piece = plan.dims.vocab_size * plan.dims.dim;
-    if (plan.bf16) exchange.tied_piece = std::clamp<std::int64_t>(bytes / kHalfWidth, 1, exchange.tied_piece);
+    exchange.tied_message = plan.dims.vocab_size * plan.dims.dim;
+    if (plan.bf16) exchange.tied_message = std::clamp<std::int64_t>(bytes / kHalfWidth, 1, exchange.tied_message);
     if (plan.bf16 && exchange.receives_tied)
-      exchange.buffer_bytes = std::max(exchange.buffer_bytes, exchange.tied_piece * kHalfWidth);
+      exchange.buffer_bytes = std::max(exchange.buffer_bytes, exchange.tied_message * kHalfWidth);
   }
   return exchange;
 }
@@ -198,7 +201,7 @@ Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches) {
   add(exchange.between_domains);
   for (const StageExchange::Part& part : exchange.parts) {
     add(part.sums);
-    for (const StageExchange::Sharing& sharing : part.sharings) add(sharing.plan);
+    for (const StageExchange::Copies& copies : part.copies) add(copies.plan);
   }
   return traffic;
 }
@@ -230,7 +233,7 @@ GroupPeers group_peers(const StageExchange& exchange, bool nodes) {
   add(sums, exchange.between_domains);
   for (const StageExchange::Part& part : exchange.parts) {
     add(sums, part.sums);
-    for (const StageExchange::Sharing& sharing : part.sharings) add(peers.stage, sharing.plan);
+    for (const StageExchange::Copies& copies : part.copies) add(peers.stage, copies.plan);
   }
   return peers;
 }

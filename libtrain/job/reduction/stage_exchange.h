@@ -11,37 +11,38 @@ namespace titan::train {
 
 struct StageExchange {
   /// The weights in one compute dtype that owners send to all ranks.
-  struct Sharing {
+  struct Copies {
     std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
     ExchangePlan plan;
   };
   /// Parameters whose sums and weights are sent together.
   struct Part {
-    std::vector<std::uint32_t> slots;  ///< indices into StageExchange::parameters
-    ExchangePlan sums;                 ///< at the end of the step, by slot; empty if gradients are exchanged in turns
-    std::vector<Sharing> sharings;     ///< one per width
+    std::vector<std::uint32_t> summands;  ///< indices into StageExchange::parameters
+    ExchangePlan sums;           ///< at the end of the step, by summand; empty if gradients are exchanged in turns
+    std::vector<Copies> copies;  ///< one per width
   };
   /// The exchange "in turns" of one part of a stage: after each micro-batch, the ranks of a domain exchange the
   /// gradients of this part. All elements have one width: a part with gradients of two widths has two such exchanges.
   struct Turns {
-    std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
-    std::int64_t width = 4;            ///< bytes of a gradient element, in memory and in transit
-    std::vector<std::uint32_t> slots;  ///< the slots in the part; numbers are those of the stage, as in turn_rows()
+    std::uint32_t chunk = 0;  ///< the stage's place among those of the rank
+    std::int64_t width = 4;   ///< bytes of a gradient element, in memory and in transit
+    std::vector<std::uint32_t>
+        summands;  ///< the summands in the part; numbers are those of the stage, as in turn_rows()
     ExchangePlan plan;
     SegmentRow own;          ///< the elements of the part that this rank owns
     std::int64_t begin = 0;  ///< place of `own` in the row that this rank sums
   };
-  /// The parameter of each slot that is summed: those of the rank's stages. On the rank with the first stage, the
+  /// The parameter of each summand that is summed: those of the rank's stages. On the rank with the first stage, the
   /// embedding comes once more, last, for a tied head.
   std::vector<std::uint32_t> parameters;
   std::vector<Part> parts;             ///< in model order
-  std::vector<std::uint32_t> part_of;  ///< the part of each slot
+  std::vector<std::uint32_t> part_of;  ///< the part of each summand
   std::vector<Turns> turns;            ///< of each stage and part if gradients are exchanged in turns; else empty
-  ExchangePlan between_domains;        ///< after turns, at the end of the step; each row summed in turns is a slot
+  ExchangePlan between_domains;        ///< after turns, at the end of the step; each row summed in turns is a summand
   /// If a tied head is on another rank than its embedding: whether this rank has the head (and sends its sums), and
   /// whether it has the embedding (and receives them).
   bool sends_tied = false, receives_tied = false;
-  std::int64_t tied_piece = 0;    ///< elements of a tied weight per message
+  std::int64_t tied_message = 0;  ///< elements of a tied weight per message
   std::int64_t buffer_bytes = 0;  ///< of the buffers: what the largest exchange needs, since all exchanges share them
 };
 
@@ -52,8 +53,8 @@ std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter)
 /// whose gradient is summed over chunks of the logits.
 std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter);
 
-/// For sums in turns: the elements of stage `stage` whose final sums each data-parallel rank computes. Slots are the
-/// parameters of the stage. A tied head's slot comes last; it is divided among the ranks of the last stage as the
+/// For sums in turns: the elements of stage `stage` whose final sums each data-parallel rank computes. Summands are the
+/// parameters of the stage. A tied head's summand comes last; it is divided among the ranks of the last stage as the
 /// embedding is divided among those of the first.
 std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage);
 

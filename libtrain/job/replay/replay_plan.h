@@ -6,7 +6,7 @@
 
 #include "ckpt/base/result.h"
 #include "ckpt/model/settings.h"
-#include "recipe/record/run_record.h"
+#include "recipe/history/run_record.h"
 
 namespace titan::ckpt {
 class Fs;

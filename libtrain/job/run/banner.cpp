@@ -17,16 +17,6 @@ namespace {
 
 std::string percent(double share) { return ckpt::printed("%.1f%%", 100 * share); }
 
-std::string grouped(std::uint64_t value) {
-  std::string digits = std::to_string(value);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
-  return digits;
-}
-
-std::string counted(std::uint64_t count, const std::string& one, const std::string& many) {
-  return grouped(count) + " " + (count == 1 ? one : many);
-}
-
 std::string stage_text(const recipe::RunPlan& plan, std::uint32_t stage) {
   const auto groups = static_cast<std::uint32_t>(plan.dims.n_layers) + 2;
   const std::uint32_t begin = stage == 0 ? 0 : plan.stage_cuts[stage - 1];
@@ -42,8 +32,8 @@ std::string stage_text(const recipe::RunPlan& plan, std::uint32_t stage) {
     add("layers " + std::to_string(first - 1) + (last - first > 1 ? "-" + std::to_string(last - 2) : ""));
   if (end == groups) add(plan.dims.tied ? "norm + tied head" : "norm + head");
   const std::string rank = plan.chunks > 1 ? " on pipeline rank " + std::to_string(plan.rank_of(stage)) : "";
-  return "stage " + std::to_string(stage) + rank + ": " + parts + ", " + grouped(parameters) + " parameters, " +
-         percent(plan.stage_share[stage]) + " of the cost";
+  return "stage " + std::to_string(stage) + rank + ": " + parts + ", " + ckpt::with_commas(std::to_string(parameters)) +
+         " parameters, " + percent(plan.stage_share[stage]) + " of the cost";
 }
 
 std::string rope_text(const recipe::ModelDims& dims) {
@@ -60,7 +50,7 @@ std::string value_of(const ckpt::Settings& settings, const std::string& key) {
 }
 
 std::string micro_batches(const recipe::RunPlan& plan) {
-  return counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches");
+  return ckpt::counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches");
 }
 
 std::string micro_batch_size(const recipe::RunPlan& plan) {
@@ -112,12 +102,10 @@ std::string exchange_cost(const recipe::RunPlan& plan) {
   even.mesh.dp = std::bit_floor(plan.mesh.dp);
   even.batch.count = even.mesh.dp * std::int64_t{share_of(plan, 0).count};
   const Traffic traffic = busiest_traffic(plan);
-  return "exchange: the busiest rank sends " +
-         counted(static_cast<std::uint64_t>(traffic.messages), "message", "messages") + " a step in " +
-         counted(static_cast<std::uint64_t>(traffic.rounds), "round", "rounds") + "; " +
-         grouped(static_cast<std::uint64_t>(busiest_traffic(even).messages)) + " where " +
-         counted(even.mesh.dp, "data-parallel rank", "data-parallel ranks") +
-         ", a power of two, divide the micro-batches evenly";
+  return "exchange: the busiest rank sends " + ckpt::counted(static_cast<std::uint64_t>(traffic.messages), "message") +
+         " a step in " + ckpt::counted(static_cast<std::uint64_t>(traffic.rounds), "round") + "; " +
+         ckpt::with_commas(std::to_string(busiest_traffic(even).messages)) + " where " +
+         ckpt::counted(even.mesh.dp, "data-parallel rank") + ", a power of two, divide the micro-batches evenly";
 }
 
 std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
@@ -127,7 +115,7 @@ std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
     names += (names.empty() ? "" : ", ") + file.member;
     bytes += file.bytes.size();
   }
-  return "model files: " + names + " (" + grouped(bytes) + " bytes) go into every checkpoint";
+  return "model files: " + names + " (" + ckpt::with_commas(std::to_string(bytes)) + " bytes) go into every checkpoint";
 }
 
 std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts) {
@@ -135,8 +123,8 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   std::uint64_t parameters = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) parameters += ckpt::element_count(parameter.shape);
   lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " +
-                  counted(plan.mesh.world(), "rank", "ranks") + ", schedule " + plan.schedule_name() + ", " +
-                  grouped(parameters) + " parameters");
+                  ckpt::counted(plan.mesh.world(), "rank") + ", schedule " + plan.schedule_name() + ", " +
+                  ckpt::with_commas(std::to_string(parameters)) + " parameters");
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) lines.push_back(stage_text(plan, stage));
 
   lines.push_back("RoPE: " + rope_text(plan.dims));
@@ -150,7 +138,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
     }
   }
   lines.push_back("batch: " + micro_batches(plan) + " of " + micro_batch_size(plan) + " (per DP rank: " + blocks +
-                  "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
+                  "), " + ckpt::with_commas(std::to_string(plan.batch.tokens_per_step())) + " tokens per step");
   for (std::string& line : exchange_lines(plan)) lines.push_back(std::move(line));
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   if (!facts.left_out.empty()) lines.push_back("data: left out: " + ckpt::first_few(facts.left_out));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "recipe/advice/save_interval.h"
+#include "recipe/history/save_interval.h"
 
 namespace titan::train {
 namespace {

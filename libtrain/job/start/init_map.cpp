@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/tensor_meta.h"
 #include "ckpt/ops/convert_dtype.h"
@@ -112,8 +113,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
   }
   problems.insert(problems.end(), unused.begin(), unused.end());
   if (problems.empty()) return found;
-  Status status = ckpt::incompatible("the weights do not fit the model: " + std::to_string(problems.size()) +
-                                     (problems.size() == 1 ? " problem" : " problems"));
+  Status status = ckpt::incompatible("the weights do not fit the model: " + ckpt::counted(problems.size(), "problem"));
   constexpr std::size_t kShown = 20;
   if (problems.size() > kShown) {
     const std::size_t more = problems.size() - kShown;

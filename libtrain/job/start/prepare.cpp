@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
@@ -71,8 +72,8 @@ Status read_schedule(ckpt::Fs& fs, const recipe::Config& config, recipe::RunPlan
 /// Why nothing is exchanged within nodes although that is configured; else empty.
 std::string no_node_domain(const recipe::RunPlan& plan) {
   if (plan.exchange != recipe::ExchangeDomain::kNode || plan.mesh.dp == 1 || exchanges_per_micro_batch(plan)) return {};
-  return "parallelism.gradient_exchange = \"node\" is as \"late\" here: nodes of " + std::to_string(plan.node_ranks) +
-         (plan.node_ranks == 1 ? " rank" : " ranks") + " and " + std::to_string(plan.mesh.dp) +
+  return "parallelism.gradient_exchange = \"node\" is as \"late\" here: nodes of " +
+         ckpt::counted(plan.node_ranks, "rank") + " and " + std::to_string(plan.mesh.dp) +
          " data-parallel ranks have no common divisor above 1";
 }
 

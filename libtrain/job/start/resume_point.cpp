@@ -15,8 +15,8 @@
 #include "ckpt/run/run_resolve.h"
 #include "libtrain/job/start/own_steps.h"
 #include "recipe/change/name_rules.h"
+#include "recipe/history/best_step.h"
 #include "recipe/keys/config.h"
-#include "recipe/record/best_step.h"
 
 namespace titan::train {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/integers.h"
 #include "recipe/keys/config.h"
 
 namespace titan::train {
@@ -10,7 +11,7 @@ namespace {
 /// The first step of first..last after which validation runs.
 std::uint64_t first_validation(const recipe::Config& config, std::uint64_t first, std::uint64_t last) {
   const auto freq = static_cast<std::uint64_t>(config.validation.freq);
-  return std::min(last, (first + freq - 1) / freq * freq);
+  return std::min(last, ckpt::round_up(first, freq));
 }
 
 Status scan_validation(const Dataset& data, std::uint64_t most) {

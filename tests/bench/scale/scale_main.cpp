@@ -124,7 +124,7 @@ void measure_exchange(const char* model, std::uint32_t ranks, bool tied) {
     const train::StageExchange exchange =
         timed(build, [&] { return train::plan_stage_exchange(plan, owners, 0, rank); });
     const test::Load sums = test::load_of_sums(exchange.parts.front().sums),
-                     copies = test::load_of_copies(exchange.parts.front().sharings.front().plan);
+                     copies = test::load_of_copies(exchange.parts.front().copies.front().plan);
     most_sums = {std::max(most_sums.sent, sums.sent), std::max(most_sums.received, sums.received)};
     most_copies = {std::max(most_copies.sent, copies.sent), std::max(most_copies.received, copies.received)};
     buffer = std::max(buffer, exchange.buffer_bytes);

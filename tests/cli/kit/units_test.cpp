@@ -55,9 +55,6 @@ TEST(Units, WritesSharesAndCounts) {
   EXPECT_EQ(format_share(0.03141), "3.14%");
   EXPECT_EQ(format_share(0.03141, 2), "3.1%");
   EXPECT_EQ(format_share(1), "100%");
-  EXPECT_EQ(format_counted(1, "step", "steps"), "1 step");
-  EXPECT_EQ(format_counted(0, "step", "steps"), "0 steps");
-  EXPECT_EQ(format_counted(1234, "step", "steps"), "1,234 steps");
 }
 
 TEST(Units, ReadsDurations) {

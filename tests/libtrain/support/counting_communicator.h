@@ -7,7 +7,7 @@
 
 #include <ATen/ATen.h>
 
-#include "libtrain/engine/parallel/fabric.h"
+#include "libtrain/engine/parallel/links/fabric.h"
 
 namespace titan::test {
 

@@ -9,8 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/engine/parallel/channels.h"
-#include "libtrain/engine/parallel/fabric.h"
+#include "libtrain/engine/parallel/links/channels.h"
+#include "libtrain/engine/parallel/links/fabric.h"
 
 namespace titan::test {
 

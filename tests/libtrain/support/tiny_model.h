@@ -178,7 +178,7 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps,
         const auto [first, end] = exchange.pieces_of(part);
         optimizer.step(first, std::span(grads).subspan(first, end - first), 1e-3,
                        train::clip_coefficient(norms.back(), kMaxNorm), step);
-        exchange.share(part, std::span(params).subspan(first, end - first));
+        exchange.send_weights(part, std::span(params).subspan(first, end - first));
       }
       world.all->sum(std::span(out.losses));
       losses.push_back(std::accumulate(out.losses.begin(), out.losses.end(), 0.0) / static_cast<double>(tokens));

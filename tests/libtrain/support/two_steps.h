@@ -22,7 +22,7 @@ inline void train_two_steps(const recipe::RunPlan& plan, train::World& world, st
     auto grads = exchange.reduce(out.sums);
     optimizer.step(grads, 1e-3, 1, step);
     grads.clear();
-    exchange.share(optimizer.params());
+    exchange.send_weights(optimizer.params());
   }
 }
 

@@ -191,7 +191,7 @@ TEST(Drift, EveryCurveKeyIsComparedOrFoldedIntoOneThatIs) {
   const ckpt::Settings settings = accepted({});
   EXPECT_TRUE(std::is_sorted(settings.begin(), settings.end()));
   for (const Key& key : key_table()) {
-    if (!key.slot) continue;
+    if (!key.value_in) continue;
     const bool folded = key.name == "model.flavor" || key.name == "model.hf_assets_path" ||
                         key.name == "training.steps" || key.name == "parallelism.pipeline_parallel_microbatch_size";
     const bool listed =

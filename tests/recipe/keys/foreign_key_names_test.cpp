@@ -14,7 +14,7 @@ TEST(ForeignKeyNames, LeadToAKeyOrAFlagAndNeverHideAKey) {
   std::set<std::string> names;
   for (const ForeignKeyName& foreign : foreign_key_names()) {
     const std::string key = foreign.key, name = foreign.name;
-    EXPECT_TRUE(key.starts_with("--") || (find_key(key) != nullptr && find_key(key)->slot != nullptr)) << name;
+    EXPECT_TRUE(key.starts_with("--") || (find_key(key) != nullptr && find_key(key)->value_in != nullptr)) << name;
     EXPECT_TRUE(names.insert(name).second) << name << " stands there twice";
     EXPECT_FALSE(key.ends_with("." + name)) << name << " is what we call it, too";
   }

@@ -26,8 +26,8 @@ TEST(KeyTable, SlotsLiveInDifferentPlaces) {
   Config config;
   std::set<void*> places;
   for (const Key& key : key_table()) {
-    if (!key.slot) continue;
-    void* place = std::visit([](auto* p) { return static_cast<void*>(p); }, key.slot(config));
+    if (!key.value_in) continue;
+    void* place = std::visit([](auto* p) { return static_cast<void*>(p); }, key.value_in(config));
     EXPECT_TRUE(places.insert(place).second) << key.name << " shares its place with another key";
   }
 }

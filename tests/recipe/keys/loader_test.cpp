@@ -366,7 +366,7 @@ TEST(Loader, KnowsTheOriginOfEveryKey) {
   EXPECT_EQ(loaded.origins.at("training.seq_len").text(), "flag --training.seq_len");
   EXPECT_EQ(loaded.origins.at("optimizer.lr").text(), "default");
   EXPECT_EQ(loaded.config.training.seq_len, 32);
-  for (const Key& key : key_table()) EXPECT_EQ(loaded.origins.contains(key.name), key.slot != nullptr) << key.name;
+  for (const Key& key : key_table()) EXPECT_EQ(loaded.origins.contains(key.name), key.value_in != nullptr) << key.name;
 }
 
 TEST(Loader, NoneUnsetsAnOptionalKeyAndOnlyThat) {

@@ -39,7 +39,7 @@ TEST(Reference, FullTomlLoadsToTheDefaults) {
 TEST(Reference, FullTomlNamesEveryKey) {
   const std::string text = full_toml();
   for (const Key& key : key_table()) {
-    const std::string leaf = key.slot ? key.name.substr(key.name.find('.') + 1) + " =" : key.name + "  ";
+    const std::string leaf = key.value_in ? key.name.substr(key.name.find('.') + 1) + " =" : key.name + "  ";
     EXPECT_THAT(text, HasSubstr(leaf)) << key.name;
   }
 }

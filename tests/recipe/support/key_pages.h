@@ -96,7 +96,7 @@ inline std::string full_toml() {
   out += config_toml(Config{}, full_comment);
   out += "\n# torchtitan's keys without an effect here, with the values that are accepted:\n";
   for (const Key& key : key_table())
-    if (!key.slot) out += "#   " + key.name + "  " + tolerated(key) + ": " + key.doc + "\n";
+    if (!key.value_in) out += "#   " + key.name + "  " + tolerated(key) + ": " + key.doc + "\n";
   out += "\n# Other names of keys:\n";
   for (const Alias& alias : key_aliases()) out += "#   " + alias.name + " = " + alias.key + "\n";
   return out;
@@ -107,7 +107,7 @@ inline std::string keys_page() {
   std::string out = kIntroduction, section;
   const Config defaults;
   for (const Key& key : key_table()) {
-    if (!key.slot) continue;
+    if (!key.value_in) continue;
     if (!key.name.starts_with(section + ".") || section.empty()) {
       section = key.name.substr(0, key.name.find('.'));
       out += "\n## " + section + "\n\n| key | values | default | class | what it does |\n|---|---|---|---|---|\n";
@@ -118,7 +118,7 @@ inline std::string keys_page() {
       "\n## Keys of torchtitan without an effect\n\nOnly the values below are accepted. An error "
       "names a key with any other value.\n\n| key | accepted values | what it is about |\n|---|---|---|\n";
   for (const Key& key : key_table())
-    if (!key.slot) out += "| `" + key.name + "` | " + cell(tolerated(key)) + " | " + cell(key.doc) + " |\n";
+    if (!key.value_in) out += "| `" + key.name + "` | " + cell(tolerated(key)) + " | " + cell(key.doc) + " |\n";
   out += "\n## Other names\n\nVersions of torchtitan use these names for keys above.\n\n| name | key |\n|---|---|\n";
   for (const Alias& alias : key_aliases()) out += "| `" + alias.name + "` | `" + alias.key + "` |\n";
   return out;

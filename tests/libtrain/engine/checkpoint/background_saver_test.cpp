@@ -9,7 +9,7 @@
 
 #include "ckpt/base/files.h"
 #include "ckpt/plan/file_makers.h"
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu/cpu_device.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

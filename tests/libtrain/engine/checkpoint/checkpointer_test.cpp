@@ -124,7 +124,7 @@ TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
                 ckpt::Code::kTerminated);
       ASSERT_TRUE(Checkpointer::load(reader, plan, optimizer, true).ok());
       optimizer.own_masters(stage);
-      GradientExchange(world, plan, owners, stage).share(optimizer.params());
+      GradientExchange(world, plan, owners, stage).send_weights(optimizer.params());
       for (const auto* p : stage.parameters()) {
         const at::Tensor expected = whole.parameters()[p->index]->master.to(p->compute.scalar_type());
         EXPECT_TRUE(same_bits(floats(p->compute), floats(expected))) << p->name;

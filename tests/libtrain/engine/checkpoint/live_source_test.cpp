@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu/cpu_device.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu/cpu_device.h"
 
 namespace titan::train::staging_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "libtrain/engine/device/cpu_kernels.h"
+#include "libtrain/engine/device/cpu/cpu_kernels.h"
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/device/leaf_norm.h"
 #include "tests/libtrain/support/tensors.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu/cpu_device.h"
 #include "libtrain/engine/device/host_values.h"
 
 namespace titan::train::device_test {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "libtrain/engine/device/cpu_kernels.h"
+#include "libtrain/engine/device/cpu/cpu_kernels.h"
 
 namespace titan::train::kernels_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu/cpu_device.h"
 #include "recipe/plan/exchange_parts.h"
 #include "tests/libtrain/support/counting_communicator.h"
 #include "tests/libtrain/support/late_lane.h"
@@ -161,7 +161,7 @@ void while_weights_travel(const recipe::RunPlan& plan, const Body& body) {
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     train::GradientExchange exchange(world, plan, owners, stage);
-    exchange.share(optimizer.params());
+    exchange.send_weights(optimizer.params());
     body(exchange, watched, stage, static_cast<std::uint32_t>(world.dp_rank));
   });
   train::use_device(nullptr);
@@ -195,7 +195,7 @@ TEST(ExchangeBeside, TheLossWaitsForWeightsAndNotForGradients) {
       sums[i].insert(share.at(0), at::ones(stage.parameters()[i]->compute.sizes()));
     exchange.collect(0, 0, sums);
     const std::int64_t before = watched.sent();
-    exchange.await_shared();
+    exchange.await_copies();
     EXPECT_EQ(watched.sent(), before) << "weights are here; two parts of the gradients are not";
     exchange.await_weights();
     EXPECT_GT(watched.sent(), before);

@@ -111,7 +111,7 @@ TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
         for (std::size_t i = 0; i < pieces.states().size(); ++i)
           pieces.states()[i].param.copy_(values.states()[i].param);
         pieces.own_masters(stage);
-        GradientExchange(world, plan, owners_of(plan), stage).share(pieces.params());
+        GradientExchange(world, plan, owners_of(plan), stage).send_weights(pieces.params());
         for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
           const StageParameter &got = *stage.parameters()[i], &want = *expected.parameters()[i];
           EXPECT_TRUE(same_bits(floats(got.compute), floats(want.compute))) << got.name << " on rank " << world.rank;
@@ -222,7 +222,7 @@ TEST(GradientExchange, WireCarriesWhatThePlanSays) {
         };
         EXPECT_EQ(counted.sent(), 4 * (elements - owned) * nodes(world.dp_rank)) << "rank " << world.rank;
         const std::int64_t before = counted.received();
-        exchange.share(optimizer.params());
+        exchange.send_weights(optimizer.params());
         const std::int64_t whole = bf16 ? 2 * elements + 2 * embedding : 4 * elements;
         std::int64_t own = 0;
         for (const ShardedAdamW::State& state : optimizer.states())

@@ -14,8 +14,8 @@ void expect_same(const Trace& got, const Trace& expected, const std::string& whe
   ASSERT_EQ(got.weights.size(), expected.weights.size()) << where;
   for (const auto& [name, weight] : expected.weights)
     EXPECT_TRUE(same_bits(got.weights.at(name), weight)) << name << ", " << where;
-  for (const auto& [name, slot] : expected.exp_avg_sq)
-    EXPECT_TRUE(same_bits(got.exp_avg_sq.at(name), slot)) << name << ", " << where;
+  for (const auto& [name, summand] : expected.exp_avg_sq)
+    EXPECT_TRUE(same_bits(got.exp_avg_sq.at(name), summand)) << name << ", " << where;
 }
 
 class Layouts : public testing::TestWithParam<std::tuple<bool, bool, int>> {};

@@ -11,7 +11,7 @@ namespace {
 
 using namespace titan::test;
 
-// Two slots of 100 and 40 elements over `dp` ranks; the last rank owns nothing.
+// Two summands of 100 and 40 elements over `dp` ranks; the last rank owns nothing.
 std::vector<SegmentRow> two_slots(std::uint32_t dp) {
   std::vector<SegmentRow> rows(dp);
   rows[0].add({0, 0, 64});

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "libtrain/engine/device/cpu_kernels.h"
+#include "libtrain/engine/device/cpu/cpu_kernels.h"
 #include "libtrain/engine/pipeline/executor.h"
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/tiny_model.h"

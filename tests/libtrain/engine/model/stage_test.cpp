@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "libtrain/engine/device/cpu_kernels.h"
+#include "libtrain/engine/device/cpu/cpu_kernels.h"
 #include "libtrain/engine/model/blocks.h"
 #include "libtrain/engine/model/functions/rope.h"
 #include "tests/libtrain/support/composite.h"

@@ -32,7 +32,7 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
       }
       optimizer.step(grads, 1e-2, scale, step);
     }
-    GradientExchange(world, plan, owners_of(plan), stage).share(optimizer.params());
+    GradientExchange(world, plan, owners_of(plan), stage).send_weights(optimizer.params());
     const std::lock_guard lock(mutex);
     for (const auto* p : stage.parameters()) result[p->name] = floats(p->master);
   });
@@ -138,7 +138,7 @@ TEST(AdamW, ARankDrawsWhatItOwnsAndNothingElse) {
       for (const at::Tensor& param : optimizer.params()) owned += param.numel();
       EXPECT_EQ(drawn, owned);
       optimizer.own_masters(stage);
-      GradientExchange(world, plan, owners, stage).share(optimizer.params());
+      GradientExchange(world, plan, owners, stage).send_weights(optimizer.params());
       for (const auto* p : stage.parameters()) {
         const StageParameter& first = *whole.parameters()[p->tied_head ? whole.parameters().size() - 1 : p->index];
         EXPECT_TRUE(same_bits(floats(p->compute), floats(first.compute))) << p->name;

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "libtrain/engine/parallel/tags.h"
+#include "libtrain/engine/parallel/links/tags.h"
 #include "tests/libtrain/support/thread_world.h"
 
 namespace titan::train::stage_transfers_test {

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "recipe/history/metrics_line.h"
+
 namespace titan::train::metrics_scan_test {
 namespace {
 
 std::string line(std::uint64_t step, const std::string& rest = "\"loss\":1") {
-  return std::string(kMetricsLineStart) + std::to_string(step) + "," + rest + "}\n";
+  return std::string(recipe::kMetricsLineStart) + std::to_string(step) + "," + rest + "}\n";
 }
 
 TEST(MetricsScan, CutsBeforeTheFirstLargerStep) {
@@ -32,8 +34,9 @@ TEST(MetricsScan, CutsBeforeTheFirstLargerStep) {
       {"only noise", "", noise, "", 9},
       {"noise between stays", noise + line(1) + noise + line(2), noise, "", 9},
       {"a smaller step behind a larger one goes with it", line(1), line(3) + line(2), "", 2},
-      {"number without end", line(1), std::string(kMetricsLineStart) + "1}\n", "", 9},
-      {"number too large", line(1), line(1).replace(kMetricsLineStart.size(), 1, "99999999999999999999999"), "", 9},
+      {"number without end", line(1), std::string(recipe::kMetricsLineStart) + "1}\n", "", 9},
+      {"number too large", line(1), line(1).replace(recipe::kMetricsLineStart.size(), 1, "99999999999999999999999"), "",
+       9},
   };
   for (const auto& c : cases) {
     const std::string file = c.kept + c.whole + c.torn;

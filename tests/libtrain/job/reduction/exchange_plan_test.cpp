@@ -47,7 +47,7 @@ TEST(ExchangePlan, PeersAgreeOnWhatTheySwap) {
         EXPECT_EQ(other.peer, plan.me);
         EXPECT_EQ(own.mine.segments(), other.theirs.segments());
         EXPECT_EQ(own.theirs.segments(), other.mine.segments());
-        EXPECT_EQ(plan.pieces(own), plans[own.peer].pieces(other));
+        EXPECT_EQ(plan.messages(own), plans[own.peer].messages(other));
       }
     }
   }
@@ -178,13 +178,13 @@ TEST(ExchangePlan, AllRanksCutTheSameSlices) {
   const std::vector<SegmentRow> rows = llama_rows(llama_plan("1B", 100, 300));
   const ExchangePlan first = plan_sums(rows, 0, 300, kBudget), copies = plan_copies(rows, 0, kBudget);
   for (std::uint32_t rank = 1; rank < 100; ++rank) {
-    const ExchangePlan plan = plan_sums(rows, rank, 300, kBudget), sharing = plan_copies(rows, rank, kBudget);
+    const ExchangePlan plan = plan_sums(rows, rank, 300, kBudget), copying = plan_copies(rows, rank, kBudget);
     EXPECT_EQ(plan.slice, first.slice);
     EXPECT_EQ(plan.slices(), first.slices());
-    EXPECT_EQ(sharing.slice, copies.slice);
-    EXPECT_EQ(sharing.slices(), copies.slices());
+    EXPECT_EQ(copying.slice, copies.slice);
+    EXPECT_EQ(copying.slices(), copies.slices());
     EXPECT_LE(plan.buffer_elements(), kBudget);
-    EXPECT_LE(sharing.buffer_elements(), kBudget);
+    EXPECT_LE(copying.buffer_elements(), kBudget);
   }
 }
 
@@ -200,11 +200,11 @@ Balance balance(const std::string& model, std::uint32_t dp, std::uint32_t count,
   std::int64_t sums = 0, copies = 0;
   Balance result;
   for (std::uint32_t rank = 0; rank < dp; ++rank) {
-    const ExchangePlan summing = plan_sums(rows, rank, count, kBudget), sharing = plan_copies(rows, rank, kBudget);
-    const Load in = load_of_sums(summing), out = load_of_copies(sharing);
+    const ExchangePlan summing = plan_sums(rows, rank, count, kBudget), copying = plan_copies(rows, rank, kBudget);
+    const Load in = load_of_sums(summing), out = load_of_copies(copying);
     sums = std::max({sums, in.sent, in.received});
     copies = std::max({copies, out.sent, out.received});
-    result.buffer = std::max({result.buffer, summing.buffer_elements(), sharing.buffer_elements()});
+    result.buffer = std::max({result.buffer, summing.buffer_elements(), copying.buffer_elements()});
   }
   const double equal = static_cast<double>(total(rows)) * (dp - 1) / dp;
   result.sums = static_cast<double>(sums) / equal;
@@ -288,7 +288,7 @@ TEST(ExchangePlan, TheSmallestBuffersStillMoveALine) {
   const std::vector<SegmentRow> rows = llama_rows(llama_plan("1B", 3, 3));
   EXPECT_EQ(plan_sums(rows, 0, 3, 1).slice, 16);
   EXPECT_EQ(plan_copies(rows, 0, 1).slice, 16);
-  EXPECT_EQ(plan_copies(llama_rows(llama_plan("1B", 4, 4)), 0, 1).piece, 16);
+  EXPECT_EQ(plan_copies(llama_rows(llama_plan("1B", 4, 4)), 0, 1).message, 16);
 }
 
 }  // namespace

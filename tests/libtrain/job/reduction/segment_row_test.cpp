@@ -28,8 +28,8 @@ TEST(OwnerRows, CoverEverySlotOnceAndATiedHeadAsItsEmbedding) {
     std::vector<std::int64_t> next(plan.parameters.size() + (tied ? 1 : 0));
     for (const SegmentRow& row : llama_rows(plan)) {
       for (const Segment& segment : row.segments()) {
-        EXPECT_EQ(segment.begin, next[segment.slot]) << "slot " << segment.slot;
-        next[segment.slot] = segment.end();
+        EXPECT_EQ(segment.begin, next[segment.summand]) << "summand " << segment.summand;
+        next[segment.summand] = segment.end();
       }
     }
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)

@@ -143,18 +143,18 @@ TEST(StageExchange, GroupsKnowWhoTheyExchangeWith) {
 TEST(StageExchange, OneRankHasNothingToExchange) {
   const StageExchange exchange = exchange_of(llama_plan("1B", 1, 4), 0, 1 << 20);
   EXPECT_EQ(exchange.buffer_bytes, 0);
-  EXPECT_TRUE(exchange.parts[0].sharings.empty());
+  EXPECT_TRUE(exchange.parts[0].copies.empty());
 }
 
 TEST(StageExchange, WeightsTravelInTheWidthOfTheComputeCopy) {
   recipe::RunPlan plan = llama_plan("1B", 4, 4);
-  ASSERT_EQ(exchange_of(plan, 0, 1 << 20).parts[0].sharings.size(), 1u);
-  EXPECT_EQ(exchange_of(plan, 0, 1 << 20).parts[0].sharings[0].width, 4);
+  ASSERT_EQ(exchange_of(plan, 0, 1 << 20).parts[0].copies.size(), 1u);
+  EXPECT_EQ(exchange_of(plan, 0, 1 << 20).parts[0].copies[0].width, 4);
   plan.bf16 = true;
   const StageExchange exchange = exchange_of(plan, 0, 1 << 20);
-  ASSERT_EQ(exchange.parts[0].sharings.size(), 2u);
-  EXPECT_EQ(exchange.parts[0].sharings[0].width, 4) << "the embedding";
-  EXPECT_EQ(exchange.parts[0].sharings[1].width, 2);
+  ASSERT_EQ(exchange.parts[0].copies.size(), 2u);
+  EXPECT_EQ(exchange.parts[0].copies[0].width, 4) << "the embedding";
+  EXPECT_EQ(exchange.parts[0].copies[1].width, 2);
   EXPECT_EQ(exchange.buffer_bytes, 1 << 20);
 }
 
@@ -171,8 +171,8 @@ TEST(StageExchange, ATiedHeadIsSummedBesideItsEmbedding) {
     EXPECT_TRUE(last.sends_tied);
     EXPECT_EQ(first.parameters.back(), 0u);
     EXPECT_EQ(last.parameters.size(), 1u) << "norm";
-    EXPECT_EQ(first.tied_piece, last.tied_piece) << "both sides cut the table alike";
-    EXPECT_EQ(first.tied_piece, bf16 ? 1 << 19 : 2048 * 128256);
+    EXPECT_EQ(first.tied_message, last.tied_message) << "both sides cut the table alike";
+    EXPECT_EQ(first.tied_message, bf16 ? 1 << 19 : 2048 * 128256);
   }
 }
 

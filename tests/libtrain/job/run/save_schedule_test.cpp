@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "recipe/advice/save_interval.h"
+#include "recipe/history/save_interval.h"
 
 namespace titan::train::save_schedule_test {
 namespace {
