@@ -22,7 +22,7 @@ function(titan_install_program program)
     DEPENDS ${program} ${CMAKE_SOURCE_DIR}/packaging/man_pages.py COMMENT "Man pages of ${program}" VERBATIM)
   add_custom_target(${program}-man ALL DEPENDS ${man}.stamp)
 
-  # Libraries beside the program come first.
+  # Libraries in the folder of the program come first.
   # None for a static program: glibc 2.36 crashes at the start of one that has a run path.
   get_target_property(options ${program} LINK_OPTIONS)
   if(NOT "-static-pie" IN_LIST options)

@@ -108,11 +108,6 @@ void IdentityEncoder::u64(std::uint64_t value) {
   put_u64(bytes_, value);
 }
 
-void IdentityEncoder::i64(std::int64_t value) {
-  bytes_.push_back('i');
-  put_u64(bytes_, static_cast<std::uint64_t>(value));
-}
-
 void IdentityEncoder::f64(double value) {
   bytes_.push_back('d');
   put_u64(bytes_, std::bit_cast<std::uint64_t>(value));

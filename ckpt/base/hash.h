@@ -45,13 +45,12 @@ class Hasher {
 };
 
 /// Typed encoding for identities: each field is one tag byte, then its value. A string is a u64 length and its bytes;
-/// an integer is a u64 or i64; a double is its IEEE-754 bits; all numbers are little-endian. Two different field
+/// an integer is a u64; a double is its IEEE-754 bits; all numbers are little-endian. Two different field
 /// sequences never encode to the same bytes. \source FORMAT.md, "Digests and the id"
 class IdentityEncoder {
  public:
   void str(std::string_view value);  ///< tag 's'
   void u64(std::uint64_t value);     ///< tag 'u'
-  void i64(std::int64_t value);      ///< tag 'i'
   void f64(double value);            ///< tag 'd'
   void boolean(bool value);          ///< tag 'b', one byte
   void digest(const Digest& value);  ///< tag 'h', 16 bytes

@@ -317,8 +317,8 @@ std::string mixture_difference(const DataPosition& stored, const DataPosition& n
   const std::vector<std::string> added(names.begin() + static_cast<std::ptrdiff_t>(before.size()), names.end());
 
   std::string text = first_within(changed, kLine);
-  const auto add = [&text](const char* what, const std::vector<std::string>& words, const std::string& behind) {
-    if (!words.empty()) text += (text.empty() ? "" : "; ") + std::string(what) + first_within(words, kLine) + behind;
+  const auto add = [&text](const char* what, const std::vector<std::string>& words, const std::string& after) {
+    if (!words.empty()) text += (text.empty() ? "" : "; ") + std::string(what) + first_within(words, kLine) + after;
   };
   add("other contents under the same file name, which begin: ", renewed, "");
   add("new: ", added, "");

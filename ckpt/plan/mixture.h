@@ -77,7 +77,7 @@ Digest contents_of(std::span<const DataFile> files);
 /// - Sets whose files have the contents of a stored set come first, in the stored order. They go on after the samples
 ///   that were drawn from them, under the stored name if `stored` is a mixture.
 /// - The other sets follow, and start from their beginning. So do all sets if the kind of data differs.
-/// - A stored set goes on with a new pass if `cut_anew` (samples are cut or ordered differently), or if its number of
+/// - A stored set begins a new pass if `cut_anew` (samples are cut or ordered differently), or if its number of
 ///   samples, seq_len or sample_stride differs.
 /// - MixedSet::uncounted of each stored set is computed, so that only samples of its own data count as epochs. A limit
 /// in

@@ -80,10 +80,10 @@ class Picture {
       out += "<text x=\"" + tenth(kLeft + 26) + "\" y=\"" + tenth(base) + "\"><tspan font-weight=\"600\">" +
              xml_text(run.name) + "</tspan>";
       // The facts go on the name's line if they fit there, else on the next line.
-      const bool beside = display_width(run.name) + display_width(facts) < kLetters;
-      if (beside) out += "<tspan class=\"dim\" dx=\"10\">" + xml_text(facts) + "</tspan>";
+      const bool fits = display_width(run.name) + display_width(facts) < kLetters;
+      if (fits) out += "<tspan class=\"dim\" dx=\"10\">" + xml_text(facts) + "</tspan>";
       out += "</text>\n";
-      if (!beside) {
+      if (!fits) {
         y_ += kLine;
         out += text_at(kLeft + 26, y_ + 12, "start", facts, " class=\"dim\"");
       }

@@ -58,8 +58,8 @@ Result<ImportPlan> Planner::run() {
   TITAN_RETURN_IF_ERROR(take_dcp_companions(source_.reader().fs(), source_.path(), layout_.huggingface, plan_));
   TITAN_RETURN_IF_ERROR(take_step());
   if (options_.look) return std::move(plan_);
-  TITAN_ASSIGN_OR_RETURN(const std::string beside, sibling_optimizer_note(source_.reader().fs(), source_.path()));
-  if (!beside.empty()) plan_.notes.push_back(beside);
+  TITAN_ASSIGN_OR_RETURN(const std::string note, sibling_optimizer_note(source_.reader().fs(), source_.path()));
+  if (!note.empty()) plan_.notes.push_back(note);
   if (options_.config && (!layout_.huggingface || has_run_settings(*options_.config))) {
     TITAN_RETURN_IF_ERROR(take_run());
   } else if (layout_.huggingface) {

@@ -47,11 +47,11 @@ void read_yarn(Fields& fields, Fields& rope, RopeScaling& scaling) {
 // transformers 4 reads the original length next to the object and computes the factor from the two lengths;
 // transformers 5 uses the given factor.
 void read_longrope(Fields& fields, Fields& rope, RopeScaling& scaling) {
-  const bool beside = fields.find(kOriginal) != nullptr;
-  const std::int64_t original = beside ? fields.whole(kOriginal) : original_of(fields, rope);
+  const bool given = fields.find(kOriginal) != nullptr;
+  const std::int64_t original = given ? fields.whole(kOriginal) : original_of(fields, rope);
   const double ratio = original == 0 ? 0 : static_cast<double>(fields.whole(kLongest)) / static_cast<double>(original);
   const std::optional<double> factor = real_if(rope, "factor"), attention = real_if(rope, "attention_factor");
-  if (beside && factor && !attention && *factor != ratio)
+  if (given && factor && !attention && *factor != ratio)
     rope.fail(ambiguous(rope.what() + " has the factor " + ckpt::toml_float(*factor) + ", the two lengths make it " +
                         ckpt::toml_float(ratio)));
   scaling.original_max_position_embeddings = original;

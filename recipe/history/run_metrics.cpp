@@ -106,8 +106,8 @@ Result<std::string> find_metrics(ckpt::Fs& fs, const std::string& run) {
     if (at == std::string::npos || at == 0) return missing;
     return missing.with_hint("a run as a whole is meant: " + run.substr(0, at));
   }
-  const std::string beside = ckpt::join_path(ckpt::parent_path(*real), name);
-  if (ckpt::base_name(*real) == "checkpoint" && is_file(fs, beside)) return beside;
+  const std::string sibling = ckpt::join_path(ckpt::parent_path(*real), name);
+  if (ckpt::base_name(*real) == "checkpoint" && is_file(fs, sibling)) return sibling;
   return ckpt::not_found(run + " has no metrics.jsonl")
       .with_hint(
           "give the run folder of titan-train (job.dump_folder): a run writes its metrics.jsonl there from the "

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """pages.py ROOT: README.md has at most 180 lines, HACKING.md at most 70. No cell of a table in README.md, HACKING.md and docs/ has more than 160 characters,
-and no line of README.md, HACKING.md and docs/dev, but rows of tables and fenced blocks, has more than 170.
+and no line of README.md, HACKING.md and docs/dev has more than 170, but in fenced blocks and, except in README.md, in tables.
 
 pages.py --self-test proves that each rule can fail.
 """
@@ -37,7 +37,7 @@ def long_cells(root):
 def long_lines(root):
     for page in found(root, NARROW):
         for number, line in prose(page.read_text()):
-            if len(line) > COLUMNS and not line.lstrip().startswith("|"):
+            if len(line) > COLUMNS and not (line.lstrip().startswith("|") and page.name != "README.md"):
                 yield page, number, line, f"a line of {len(line)} characters, at most {COLUMNS}"
 
 
@@ -58,10 +58,10 @@ def check(root):
 def self_test():
     row, block, line = f"| a | {'x' * CELL} | b \\| c |\n", f"```\n| {'x' * (CELL + 1)} |\n{'x' * (COLUMNS + 1)}\n```\n", "x" * COLUMNS + "\n"
     wide = row.replace(" x", " xx")
-    good = {"README.md": row + block + line + "\n" * (LINES["README.md"] - 6), "HACKING.md": line * LINES["HACKING.md"], "docs/a.md": row + "x" + line,
+    good = {"README.md": row.replace("x" * 10, "x") + block + line + "\n" * (LINES["README.md"] - 6), "HACKING.md": line * LINES["HACKING.md"], "docs/a.md": row + "x" + line,
             "docs/dev/b.md": row + line}
     broken = [({}, ""), ({"README.md": good["README.md"] + "\n"}, "README.md:181: 181 lines"), ({"HACKING.md": "\n" * 71}, "HACKING.md:71: 71 lines"),
-              ({"README.md": wide}, "README.md:1: a cell of 161"), ({"README.md": "x" + line}, "README.md:1: a line of 171"), ({"docs/a.md": "\n" + wide}, "docs/a.md:2: a cell of 161"),
+              ({"README.md": row}, "README.md:1: a line of 17"), ({"HACKING.md": wide}, "HACKING.md:1: a cell of 161"), ({"README.md": "x" + line}, "README.md:1: a line of 171"), ({"docs/a.md": "\n" + wide}, "docs/a.md:2: a cell of 161"),
               ({"docs/dev/b.md": wide}, "docs/dev/b.md:1: a cell of 161"), ({"HACKING.md": "x" + line}, "HACKING.md:1: a line of 171"),
               ({"docs/dev/b.md": line + "x" + line}, "docs/dev/b.md:2: a line of 171")]
     with tempfile.TemporaryDirectory() as folder:

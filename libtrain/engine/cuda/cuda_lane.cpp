@@ -27,7 +27,7 @@ void CudaLane::give(Work work) {
   before.block(stream_);
   Begun begun{{}, std::move(work)};
   {
-    const c10::cuda::CUDAStreamGuard beside(stream_);
+    const c10::cuda::CUDAStreamGuard of_lane(stream_);
     begun.work();
   }
   begun.done.record(stream_);

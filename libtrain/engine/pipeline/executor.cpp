@@ -55,7 +55,7 @@ MicroBatch micro_batch_of(const at::Tensor& tokens, std::vector<SampleMarks> mar
   if (places.empty()) return batch;
   const at::Tensor host = device().host_tensor({static_cast<std::int64_t>(places.size())}, at::kLong);
   std::ranges::copy(places, mutable_host_values<std::int64_t>(host).begin());
-  batch.targets = batch.targets.clone();  // of one row it is a view, beside the tokens
+  batch.targets = batch.targets.clone();  // if there is one row it is a view of the tokens' memory
   batch.targets.view(-1).index_fill_(0, device().from_host(host), kNoTarget);
   return batch;
 }

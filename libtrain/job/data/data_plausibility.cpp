@@ -35,10 +35,10 @@ constexpr const char* kMakeText =
 
 /// Three lines of Python that write the column "text" of `path` to a text file: the import, the call that opens it, and
 /// its rows.
-std::string text_lines(const std::string& path, const std::string& import, const std::string& beside,
+std::string text_lines(const std::string& path, const std::string& import, const std::string& also_open,
                        const std::string& rows) {
   return kMakeText +
-         lines({import, "with open(" + toml_string(with_extension(path, ".txt")) + ", \"w\") as text" + beside + ":",
+         lines({import, "with open(" + toml_string(with_extension(path, ".txt")) + ", \"w\") as text" + also_open + ":",
                 "    text.writelines(" + rows + ")"});
 }
 

@@ -125,7 +125,7 @@ Result<OpenedFiles> Dataset::open_files(const recipe::Config& config, const std:
   TITAN_RETURN_IF_ERROR(check_token_folders(found, kind, vocab_size_));
   const DocumentRule rule{documents_ || whole_, config.training.document_end};
   TITAN_ASSIGN_OR_RETURN(OpenedFiles opened,
-                         open_token_files(found.paths, kind, key, checked, stop, found.beside, rule));
+                         open_token_files(found.paths, kind, key, checked, stop, found.sidecars, rule));
   if (text != nullptr) {  // a token folder is identified by the texts that it was made of
     opened.files = text->files;
     found.left_out = text->left_out;

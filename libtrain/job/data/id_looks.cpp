@@ -50,7 +50,7 @@ Status wider(const std::string& path, std::size_t width, int bits) {
                        std::to_string(8 * width));
 }
 
-std::string beside(const std::string& path) {
+std::string tokens_path(const std::string& path) {
   return std::filesystem::path(path).replace_extension(".tokens.bin").string();
 }
 
@@ -60,13 +60,13 @@ Status doubt_of_ids(const std::string& path, std::string_view beginning, std::si
   if (has_llmc_header(beginning))
     return ckpt::invalid("'" + path + "' begins with the header of llm.c, 1024 bytes that are no tokens")
         .with_hint("cut it off, and name what is left: tail -c +1025 " + ckpt::shell_word(path) + " > " +
-                   ckpt::shell_word(beside(path)));
+                   ckpt::shell_word(tokens_path(path)));
   if (beginning.size() < kEnoughIdBytes) return {};
   if (width == 2 ? are_wider<std::uint16_t>(beginning, 4, kFew) : are_wider<std::uint32_t>(beginning, 2, 1))
     return wider(path, width, 64)
         .with_hint("make ids of 32 bits of it, name these, and add " + option + "uint32:\n    import numpy\n" +
                    "    numpy.fromfile(" + toml_string(path) + ", \"<u8\").astype(\"<u4\").tofile(" +
-                   toml_string(beside(path)) + ")");
+                   toml_string(tokens_path(path)) + ")");
   if (width == 2 && are_wider<std::uint16_t>(beginning, 2, kFew))
     return wider(path, width, 32).with_hint("add " + option + "uint32");
   return {};

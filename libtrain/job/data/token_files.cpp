@@ -56,8 +56,8 @@ Status add_token_folder(const std::string& path, const std::string& key, FoundFi
   if (!data.ok()) return data.status().wrapped(key + ": the folder of tokens '" + path + "' cannot be read");
   for (const corpus::TokenShard& shard : data->shards) {
     files->paths.push_back(ckpt::join_path(path, shard.tokens_file));
-    files->beside.push_back({ckpt::join_path(path, shard.ends_file),
-                             shard.answers_file.empty() ? "" : ckpt::join_path(path, shard.answers_file)});
+    files->sidecars.push_back({ckpt::join_path(path, shard.ends_file),
+                               shard.answers_file.empty() ? "" : ckpt::join_path(path, shard.answers_file)});
   }
   files->folders.push_back({path, data->token_bytes, data->vocabulary, data->tokenizer, data->before, data->behind});
   return {};
@@ -93,7 +93,7 @@ Status add_pattern(const std::string& pattern, const std::string& key, FoundFile
       TITAN_RETURN_IF_ERROR(add_path(path, key, files));
     } else {  // a dead link: opening it later gives the error
       files->paths.push_back(path);
-      files->beside.emplace_back();
+      files->sidecars.emplace_back();
     }
   }
   return {};
@@ -107,7 +107,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     if (corpus::has_wildcard(path)) return add_pattern(path, key, files);
     if (std::string ids = corpus::ids_of_prefix(ckpt::posix_fs(), path); !ids.empty()) {
       files->paths.push_back(std::move(ids));
-      files->beside.emplace_back();
+      files->sidecars.emplace_back();
       return {};
     }
   }
@@ -120,7 +120,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
   if (status.type() != fs::file_type::directory) {
     const std::string ids = corpus::ids_of_index(path);
     files->paths.push_back(!ids.empty() && fs::exists(ids, error) ? ids : path);
-    files->beside.emplace_back();
+    files->sidecars.emplace_back();
     return {};
   }
   if (corpus::is_token_data(ckpt::posix_fs(), path)) return add_token_folder(path, key, files);
@@ -148,7 +148,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     return std::ranges::binary_search(all, corpus::ids_of_index(one));
   });
   files->paths.insert(files->paths.end(), found.begin(), found.end());
-  files->beside.resize(files->paths.size());
+  files->sidecars.resize(files->paths.size());
   files->left_out.insert(files->left_out.end(), left_out.begin(), left_out.end());
   return {};
 }
@@ -275,7 +275,7 @@ std::optional<ckpt::Digest> ends_of(std::span<const std::byte> content) {
 }  // namespace
 
 Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
-                             std::span<const KnownFile> known, std::span<const std::string> beside) {
+                             std::span<const KnownFile> known, std::span<const std::string> sidecars) {
   const std::string name = base_name(path);
   const std::optional<ckpt::Digest> ends = ends_of(content);
   const KnownFile* same = nullptr;
@@ -287,11 +287,11 @@ Result<KnownFile> known_file(const std::string& path, std::span<const std::byte>
   }
   if (same != nullptr && !several) return *same;
   const KnownFile plain{fingerprint(path, content), ends};
-  if (beside.empty()) return plain;
+  if (sidecars.empty()) return plain;
   KnownFile file = plain;
   ckpt::IdentityEncoder encoder;
   encoder.digest(plain.file.blocks);
-  for (const std::string& other : beside) {
+  for (const std::string& other : sidecars) {
     TITAN_ASSIGN_OR_RETURN(const MappedFile numbers, MappedFile::open(other));
     encoder.u64(numbers.bytes().size());
     encoder.digest(fingerprint(other, numbers.bytes()).blocks);
@@ -310,24 +310,25 @@ Result<KnownFile> known_file(const std::string& path, std::span<const std::byte>
 namespace {
 
 /// The files that belong to a file of ids.
-std::vector<std::string> belongings(const BesideTokens& beside, const corpus::TokenFile& layout) {
-  std::vector<std::string> files = {beside.ends, beside.answers, layout.index, layout.metadata};
+std::vector<std::string> belongings(const SidecarFiles& sidecars, const corpus::TokenFile& layout) {
+  std::vector<std::string> files = {sidecars.ends, sidecars.answers, layout.index, layout.metadata};
   std::erase(files, "");
   return files;
 }
 
 /// The document ends of one file; none if they are not asked for.
-Result<MappedNumbers> open_ends(const BesideTokens& beside, const corpus::TokenFile& layout, const DocumentRule& rule) {
+Result<MappedNumbers> open_ends(const SidecarFiles& sidecars, const corpus::TokenFile& layout,
+                                const DocumentRule& rule) {
   if (!rule.asked) return MappedNumbers();
   if (!layout.index.empty() && !rule.end_id) return MappedNumbers::of_index(layout.index, corpus::indexed_ends(layout));
-  return MappedNumbers::open(beside.ends);
+  return MappedNumbers::open(sidecars.ends);
 }
 
 }  // namespace
 
 Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
                                      std::span<const KnownFile> checked, const ckpt::CancelToken& stop,
-                                     std::span<const BesideTokens> beside, const DocumentRule& rule) {
+                                     std::span<const SidecarFiles> sidecars, const DocumentRule& rule) {
   OpenedFiles opened;
   std::vector<DataSegment> segments;
   std::uint64_t tokens = 0;
@@ -346,7 +347,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     if (opened.doubt.ok() && raw) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); raw && !look.empty()) odd[look].push_back(path);
     const std::size_t place = opened.files.size();
-    BesideTokens own = place < beside.size() ? beside[place] : BesideTokens{};
+    SidecarFiles own = place < sidecars.size() ? sidecars[place] : SidecarFiles{};
     const std::vector<std::string> belonging = belongings(own, layout);
     TITAN_ASSIGN_OR_RETURN(const KnownFile as_known, known_file(path, file.bytes(), checked, belonging));
     if (as_known.alone) {

@@ -25,18 +25,18 @@ struct TokenFolder {
   std::vector<std::uint32_t> before{}, behind{};  ///< ids at the beginning and end of each document
 };
 
-/// Paths of the files next to a token file; empty if there is none.
-struct BesideTokens {
+/// Paths of the files that belong to a token file, its sidecars; empty if there is none.
+struct SidecarFiles {
   std::string ends;     ///< file of document ends
   std::string answers;  ///< file of ranges that are trained on
 };
 
 struct FoundFiles {
-  std::vector<std::string> paths;     ///< in stream order
-  std::vector<BesideTokens> beside;   ///< one per path
-  std::vector<TokenFolder> folders;   ///< token folders whose shards are among `paths`
-  std::vector<std::string> left_out;  ///< ignored contents of folders: "sub (a folder)"; hidden names are not listed
-  std::vector<std::string> twice;     ///< paths that are given, and therefore read, more than once
+  std::vector<std::string> paths;      ///< in stream order
+  std::vector<SidecarFiles> sidecars;  ///< one per path
+  std::vector<TokenFolder> folders;    ///< token folders whose shards are among `paths`
+  std::vector<std::string> left_out;   ///< ignored contents of folders: "sub (a folder)"; hidden names are not listed
+  std::vector<std::string> twice;      ///< paths that are given, and therefore read, more than once
 };
 
 /// Turns a dataset path (a file, a folder, a pattern with `*`, `?` or `[...]`, or a comma-separated list of these; an
@@ -56,13 +56,13 @@ ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::u
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
 /// Name, size and fingerprint of a file, in the form that other ranks get. If a file of `known` has the same name, size
-/// and KnownFile::ends, its fingerprint is reused. `beside`: paths of the files that belong to a file of ids: document
-/// ends, ranges that are trained on, index, metadata. These files are part of the fingerprint, unless `known` has the
-/// fingerprint without them: a run that began without these files keeps its fingerprint, and does not use them
-/// (KnownFile::alone). This rule is part of the checkpoint format's contract. \error for files in `beside`, as
+/// and KnownFile::ends, its fingerprint is reused. `sidecars`: paths of the files that belong to a file of ids:
+/// document ends, ranges that are trained on, index, metadata. These files are part of the fingerprint, unless `known`
+/// has the fingerprint without them: a run that began without these files keeps its fingerprint, and does not use them
+/// (KnownFile::alone). This rule is part of the checkpoint format's contract. \error for files in `sidecars`, as
 /// MappedFile::open
 ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
-                                   std::span<const KnownFile> known, std::span<const std::string> beside = {});
+                                   std::span<const KnownFile> known, std::span<const std::string> sidecars = {});
 
 /// How document ends are found.
 struct DocumentRule {
@@ -82,13 +82,13 @@ struct OpenedFiles {
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Checks that each text is UTF-8,
 /// except files whose name and fingerprint are in `checked`; these are checked, too, if the data are doubtful
 /// (`doubt`). If `checked` has a file with the same name, size and KnownFile::ends, the other blocks of the fingerprint
-/// are not read. `stop` is polled meanwhile. `beside`: the files next to each path. \error kInvalid: all files are
+/// are not read. `stop` is polled meanwhile. `sidecars`: the files next to each path. \error kInvalid: all files are
 /// empty; a file is not UTF-8, has a size that is not a multiple of the token size, or is of another kind
 /// (data_plausibility.h); as MappedFile::open, corpus::open_token_file and corpus::read_ends; kInterrupted, kTerminated
 /// (by `stop`)
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},
                                            const ckpt::CancelToken& stop = {},
-                                           std::span<const BesideTokens> beside = {}, const DocumentRule& rule = {});
+                                           std::span<const SidecarFiles> sidecars = {}, const DocumentRule& rule = {});
 
 }  // namespace titan::train

@@ -12,7 +12,7 @@
 
 namespace titan::train {
 
-/// Jobs run in the order in which they were added. A job that fails is repeated until it succeeds, and the jobs behind
+/// Jobs run in the order in which they were added. A job that fails is repeated until it succeeds, and the jobs after
 /// it wait. Thread-safe.
 class BackgroundWriter {
  public:

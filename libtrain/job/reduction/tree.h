@@ -17,7 +17,7 @@ struct Node {
 };
 
 /// The micro-batches of DP rank `r` of `d`, of `count` in all. Ranks differ by at most one micro-batch. The function
-/// begins at the root of the tree, [0, count). While d is even, it goes on with a child of the node: the left child for
+/// begins at the root of the tree, [0, count). While d is even, it takes a child of the node: the left child for
 /// the first half of the ranks, the right one for the others; d is halved, and r counts within the half. Once d is odd,
 /// the n micro-batches [lo, lo + n) of the node that is left are divided: rank r has [lo + floor(r * n / d), lo +
 /// floor((r + 1) * n / d)). With d = 1, which is reached if d was a power of two, this is the whole node.

@@ -130,7 +130,7 @@ void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string 
   background_->add(BackgroundWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
     Status status = ckpt::make_dirs(fs, path);
     if (status.ok()) status = replace_file(fs, path, "step-" + std::to_string(step) + ".json", text);
-    // A refused trace is not retried, since log lines are queued behind it.
+    // A refused trace is not retried, since log lines wait for it in the queue.
     if (!status.ok()) log_warn("no trace of step " + std::to_string(step) + ": " + log_text(status));
     return ckpt::ok_status();
   });
