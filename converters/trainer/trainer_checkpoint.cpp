@@ -63,7 +63,7 @@ class TrainerCheckpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(path(), kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_,
                            read_trainer_state(fs_, {through_link(fs_, ckpt::join_path(path(), file_))}, model, files_));
-    const std::vector<PlacedState> placed = placed_state(state_, model, tensors());
+    const std::vector<PlacedState> placed = placed_state(state_, tensors());
     groups_ = groups_of(placed);
     for (const auto& [moments, parts] : placed)
       add_moments(parts, moments->exp_avg, moments->exp_avg_sq, moments->step);

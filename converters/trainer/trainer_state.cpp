@@ -263,25 +263,15 @@ class StateReader {
 
 }  // namespace
 
-std::vector<PlacedState> placed_state(const TrainerState& state, const recipe::ModelDims& model,
-                                      const std::vector<ForeignTensor>& tensors) {
-  const NameMap names = huggingface_names().of(model);
-  std::map<std::string, std::string> by_ours;
+std::vector<PlacedState> placed_state(const TrainerState& state, const std::vector<ForeignTensor>& tensors) {
   std::set<std::string> there;
-  for (const ForeignTensor& tensor : tensors) {
-    there.insert(tensor.name);
-    if (const auto ours = names.ours(tensor.name)) by_ours[ours->name] = tensor.name;
-  }
+  for (const ForeignTensor& tensor : tensors) there.insert(tensor.name);
   std::vector<PlacedState> placed;
   for (const auto& [name, moments] : state) {
     const std::vector<std::uint64_t>& shape = moments.exp_avg.shape;
     PlacedState one{&moments, {{name, {}, shape}}};
     if (std::vector<ExpertPart> parts = expert_parts(name, shape); !there.contains(name) && !parts.empty())
       one.parts = std::move(parts);
-    for (ExpertPart& part : one.parts) {
-      const auto ours = there.contains(part.name) ? std::nullopt : names.ours(part.name);
-      if (ours && by_ours.contains(ours->name)) part.name = by_ours.at(ours->name);
-    }
     placed.push_back(std::move(one));
   }
   return placed;

@@ -22,15 +22,14 @@ struct TrainerMoments {
 /// State by Hugging Face's parameter name.
 using TrainerState = std::map<std::string, TrainerMoments>;
 
-/// The state of one optimizer tensor, and the stored model tensors that it belongs to.
+/// The state of one optimizer tensor, and the model tensors that it belongs to.
 struct PlacedState {
   const TrainerMoments* moments = nullptr;  ///< points into the TrainerState given to placed_state()
-  std::vector<ExpertPart> parts;            ///< the model tensors, by their names in the files
+  std::vector<ExpertPart> parts;            ///< the model tensors, by Hugging Face's names
 };
-/// Finds the `tensors` that each entry of `state` belongs to. An entry of experts belongs to several: transformers
-/// trains all experts of a layer as one tensor and saves one tensor per expert.
-std::vector<PlacedState> placed_state(const TrainerState& state, const recipe::ModelDims& model,
-                                      const std::vector<ForeignTensor>& tensors);
+/// Finds the tensors that each entry of `state` belongs to; `tensors` are those in the files. An entry of experts
+/// belongs to several: transformers trains all experts of a layer as one tensor and saves one tensor per expert.
+std::vector<PlacedState> placed_state(const TrainerState& state, const std::vector<ForeignTensor>& tensors);
 /// The optimizer settings of each model tensor in the files, by its name.
 std::map<std::string, GroupValues> groups_of(const std::vector<PlacedState>& placed);
 

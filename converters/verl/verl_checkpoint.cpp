@@ -161,7 +161,7 @@ class Checkpoint final : public TrainedSource {
                      kModelAlone);
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, std::move(said));
     TITAN_ASSIGN_OR_RETURN(state_, read_trainer_state(fs_, paths, model, files_));
-    const std::vector<PlacedState> placed = placed_state(state_, model, tensors());
+    const std::vector<PlacedState> placed = placed_state(state_, tensors());
     groups_ = groups_of(placed);
     for (const auto& [moments, parts] : placed)
       add_moments(parts, moments->exp_avg, moments->exp_avg_sq, moments->step);

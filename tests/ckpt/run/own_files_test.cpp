@@ -31,9 +31,9 @@ void make_with_files(MemFs& fs, const std::string& folder) {
   ASSERT_TRUE(fs.make_dir(step + "/empty").ok());
   ASSERT_TRUE(put_text(fs, step + "/" + kDurableMark, "").ok());
   Manifest manifest = *read_manifest(fs, step);
-  ASSERT_TRUE(put_text(fs, step + "/hf/tokenizer.json", "{}").ok());
+  ASSERT_TRUE(put_text(fs, step + "/words/tokenizer.json", "{}").ok());
   FileEntry member;
-  member.path = "hf/tokenizer.json";
+  member.path = "words/tokenizer.json";
   member.role = FileRole::kDerived;
   member.bytes = 2;
   member.whole = digest_of(std::as_bytes(std::span("{}", 2)));

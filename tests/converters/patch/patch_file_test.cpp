@@ -66,6 +66,20 @@ TEST(PatchFile, WhatNoRecordCanBeIsRefusedBeforeMemoryIsTaken) {
   }
 }
 
+// It is in the file whole, and its digest is right: encoded, a record has one byte more than the bytes it stands for at
+// most.
+TEST(PatchFile, ARecordLongerThanItsBytesIsRefusedBeforeMemoryIsTaken) {
+  MemFs fs;
+  const std::vector<std::byte> longer(5, std::byte{1});
+  const PatchRecord record{.tensor = 0, .element_size = 2, .first = 8, .raw = 3, .stored = 5};
+  auto reader = open(
+      fs, patch_begin() + text_of(encode_patch_record(record, longer)) + text_of(longer) + encode_patch_end(head()));
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::byte> stored;
+  EXPECT_THAT(reader->next(stored).status().message, HasSubstr("a record does not fit"));
+  EXPECT_TRUE(stored.empty());
+}
+
 TEST(PatchFile, HeadsThatCannotBe) {
   const auto refused = [](PatchHead bad) {
     const std::string end = encode_patch_end(bad);
