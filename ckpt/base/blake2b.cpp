@@ -26,16 +26,6 @@ Blake2bDigest Blake2b::digest() {
   return digest;
 }
 
-std::string hex_of(std::span<const std::uint8_t> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 bool bytes_of_hex(std::string_view hex, std::span<std::uint8_t> out) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   if (hex.size() != 2 * out.size()) return false;

@@ -29,7 +29,6 @@ class Blake2b {
 };
 
 /// `bytes` as lower-case hex digits, two per byte.
-std::string hex_of(std::span<const std::uint8_t> bytes);
 /// The inverse of hex_of(). Returns false unless `hex` has exactly 2 * out.size() lower-case hex digits.
 bool bytes_of_hex(std::string_view hex, std::span<std::uint8_t> out);
 

@@ -44,16 +44,18 @@ void put_u64(std::string& out, std::uint64_t value) {
 
 }  // namespace
 
-std::string Digest::hex() const {
+std::string hex_of(std::span<const std::uint8_t> bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   text.reserve(2 * bytes.size());
-  for (std::uint8_t byte : bytes) {
+  for (const std::uint8_t byte : bytes) {
     text.push_back(kDigits[byte >> 4]);
     text.push_back(kDigits[byte & 15]);
   }
   return text;
 }
+
+std::string Digest::hex() const { return hex_of(bytes); }
 
 std::optional<Digest> digest_from_hex(std::string_view hex) {
   Digest digest;

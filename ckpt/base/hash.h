@@ -15,6 +15,9 @@
 
 namespace titan::ckpt {
 
+/// `bytes` as lower-case hex digits.
+std::string hex_of(std::span<const std::uint8_t> bytes);
+
 /// An XXH3-128 digest: 16 bytes in canonical order, which hex() prints from left to right.
 struct Digest {
   std::array<std::uint8_t, 16> bytes{};

@@ -10,18 +10,9 @@ namespace titan::ckpt {
 
 namespace {
 
-struct CodeRange {
-  std::uint32_t first, last;
-};
-
 // Controls (C0, DEL, C1), line and paragraph separators, and marks that reorder or hide text.
 constexpr CodeRange kHarmful[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},
                                   {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xe0000, 0xe0fff}};
-
-bool is_harmful(std::uint32_t code) {
-  return std::any_of(std::begin(kHarmful), std::end(kHarmful),
-                     [code](const CodeRange& range) { return code >= range.first && code <= range.last; });
-}
 
 std::string hex_form(const char* format, std::uint32_t value) {
   char buffer[16];
@@ -38,7 +29,7 @@ std::string printable(std::string_view text) {
     const std::size_t bytes = std::max<std::size_t>(next.bytes, 1);
     if (next.bytes == 0) {
       out += hex_form("\\x%02x", static_cast<std::uint8_t>(text[0]));
-    } else if (is_harmful(next.code)) {
+    } else if (in_ranges(kHarmful, next.code)) {
       out += hex_form(next.code < 0x80 ? "\\x%02x" : "\\u{%x}", next.code);
     } else {
       out += text.substr(0, bytes);

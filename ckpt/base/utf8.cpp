@@ -1,5 +1,6 @@
 #include "ckpt/base/utf8.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -57,6 +58,22 @@ TextScan scan_text(std::string_view text) {
     at += length;
   }
   return scan;
+}
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+    return;
+  }
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  constexpr std::uint32_t kLead[] = {0, 0xC0, 0xE0, 0xF0};
+  out += static_cast<char>(kLead[more] | code >> (6 * more));
+  for (int i = more - 1; i >= 0; --i) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3F));
+}
+
+bool in_ranges(std::span<const CodeRange> ranges, std::uint32_t code) {
+  return std::ranges::any_of(ranges,
+                             [code](const CodeRange& range) { return code >= range.first && code <= range.last; });
 }
 
 }  // namespace titan::ckpt

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/integers.h"
 #include "ckpt/format/byte_shuffle.h"
 
 namespace titan::ckpt {
@@ -41,13 +42,6 @@ U folded(U base, U target) {
 template <typename U>
 U unfolded(U base, U fold) {
   return static_cast<U>(base + static_cast<U>((fold >> 1) ^ static_cast<U>(-static_cast<U>(fold & 1))));
-}
-
-template <typename U>
-U element_at(const std::byte* bytes, std::size_t i) {
-  U value;
-  std::memcpy(&value, bytes + i * sizeof(U), sizeof value);
-  return value;
 }
 
 /// Differences of `count` elements from `base`, or from zeros if it is null.

@@ -34,17 +34,6 @@ const char* plain_end(const char* p, const char* end) {
   return p;
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-    return;
-  }
-  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr std::uint32_t kLead[] = {0, 0xC0, 0xE0, 0xF0};
-  out += static_cast<char>(kLead[more] | code >> (6 * more));
-  for (int i = more - 1; i >= 0; --i) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3F));
-}
-
 }  // namespace
 
 JsonReader::JsonReader(std::string what, std::string_view text)

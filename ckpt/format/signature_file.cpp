@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/hash.h"
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/format/member_names.h"

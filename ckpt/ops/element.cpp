@@ -4,19 +4,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "ckpt/base/integers.h"
 #include "ckpt/base/printed.h"
 
 namespace titan::ckpt {
 
 namespace {
-
-template <typename T>
-T load(const std::byte* bytes) {
-  static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian");
-  T value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
 
 float widen_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
@@ -38,15 +31,15 @@ float widen_f16(std::uint16_t bits) {
 template <typename Use>
 auto with_element(DType dtype, const std::byte* bytes, Use use) {
   switch (dtype) {
-    case DType::kBF16: return use(widen_bf16(load<std::uint16_t>(bytes)));
-    case DType::kF16: return use(widen_f16(load<std::uint16_t>(bytes)));
-    case DType::kF64: return use(load<double>(bytes));
-    case DType::kI64: return use(load<std::int64_t>(bytes));
-    case DType::kI32: return use(load<std::int32_t>(bytes));
-    case DType::kU8: return use(static_cast<int>(load<std::uint8_t>(bytes)));
+    case DType::kBF16: return use(widen_bf16(element_at<std::uint16_t>(bytes)));
+    case DType::kF16: return use(widen_f16(element_at<std::uint16_t>(bytes)));
+    case DType::kF64: return use(element_at<double>(bytes));
+    case DType::kI64: return use(element_at<std::int64_t>(bytes));
+    case DType::kI32: return use(element_at<std::int32_t>(bytes));
+    case DType::kU8: return use(static_cast<int>(element_at<std::uint8_t>(bytes)));
     case DType::kF32: break;
   }
-  return use(load<float>(bytes));
+  return use(element_at<float>(bytes));
 }
 
 }  // namespace

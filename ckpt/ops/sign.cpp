@@ -6,6 +6,7 @@
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/hash.h"
 #include "ckpt/base/integers.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/path.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ckpt/base/integers.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/element.h"
 
@@ -18,13 +19,6 @@ void add_each(std::span<double> sums, double weight, bool first, Load load) {
   } else {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * load(i);
   }
-}
-
-template <typename T>
-T element_at(const std::byte* bytes, std::size_t i) {
-  T value;
-  std::memcpy(&value, bytes + i * sizeof value, sizeof value);
-  return value;
 }
 
 }  // namespace

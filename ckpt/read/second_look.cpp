@@ -21,7 +21,7 @@ Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRan
 
 }  // namespace
 
-Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
+Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const LoadedPart& part,
                  const CancelToken& stop) {
   Uncached store(fs);
   const CheckpointReader reader = CheckpointReader::known(store, path, manifest);

@@ -14,7 +14,7 @@ class Fs;
 
 /// The part of a checkpoint that rank `rank` reads to resume: its leaves of the parameters and, with `moments`, of the
 /// slots (exp_avg, exp_avg_sq, ema).
-struct RankPart {
+struct LoadedPart {
   const std::vector<ParameterMeta>& parameters;  ///< all parameters of the model, with stages assigned
   const Ownership& owners;
   std::uint32_t rank = 0;
@@ -24,7 +24,7 @@ struct RankPart {
 /// Reads `part` of the checkpoint `path` past the page cache, one leaf at a time, and checks every digest. Returns ok
 /// if this process finds no damage. \error kCorrupt: the damage is confirmed; kNotFound: a file is missing;
 /// kMediaError, kFailed; kInterrupted, kTerminated (by `stop`)
-Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
+Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const LoadedPart& part,
                  const CancelToken& stop = {});
 
 }  // namespace titan::ckpt

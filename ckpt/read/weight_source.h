@@ -65,7 +65,7 @@ Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader);
 /// The weights of a Titan checkpoint. \error as CheckpointReader::open; kIncompatible (no weights)
 Result<std::unique_ptr<WeightSource>> open_weights(Fs& fs, const std::string& path);
 
-/// Opens the weights at a path, whatever their format.
-using WeightOpener = std::function<Result<std::unique_ptr<WeightSource>>(const std::string& path)>;
+/// Opens the weights at a path, whatever their format. `fs` must outlive them.
+using WeightOpener = std::function<Result<std::unique_ptr<WeightSource>>(Fs& fs, const std::string& path)>;
 
 }  // namespace titan::ckpt

@@ -11,22 +11,12 @@ namespace titan::cli {
 
 namespace {
 
-struct CodeRange {
-  std::uint32_t first, last;
-};
-
-template <std::size_t N>
-bool in_ranges(const CodeRange (&ranges)[N], std::uint32_t code) {
-  return std::any_of(std::begin(ranges), std::end(ranges),
-                     [code](const CodeRange& range) { return code >= range.first && code <= range.last; });
-}
-
-constexpr CodeRange kCombining[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},
-                                    {0x64b, 0x65f},   {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
-                                    {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
-constexpr CodeRange kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xac00, 0xd7a3},
-                               {0xf900, 0xfaff},   {0xfe30, 0xfe4f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
-                               {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+constexpr ckpt::CodeRange kCombining[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},
+                                          {0x64b, 0x65f},   {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+                                          {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+constexpr ckpt::CodeRange kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xac00, 0xd7a3},
+                                     {0xf900, 0xfaff},   {0xfe30, 0xfe4f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
+                                     {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
 
 }  // namespace
 
@@ -48,7 +38,7 @@ std::size_t display_width(std::string_view text) {
   while (!text.empty()) {
     const ckpt::Utf8Char next = ckpt::decode_utf8(text);
     const std::size_t bytes = std::max<std::size_t>(next.bytes, 1);
-    if (!in_ranges(kCombining, next.code)) width += in_ranges(kWide, next.code) ? 2 : 1;
+    if (!ckpt::in_ranges(kCombining, next.code)) width += ckpt::in_ranges(kWide, next.code) ? 2 : 1;
     text.remove_prefix(bytes);
   }
   return width;

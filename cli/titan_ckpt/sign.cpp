@@ -1,3 +1,4 @@
+#include "ckpt/base/hash.h"
 #include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/verbs.h"
 

@@ -1,3 +1,4 @@
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/store/output_file.h"
 #include "cli/titan_train/program.h"
 
@@ -99,7 +100,7 @@ std::string classes_json() {
 
 /// The vocabulary of the model in `weights`: the first dimension of its embedding. \error kIncompatible: no embedding
 ckpt::Result<std::uint64_t> vocabulary_of(const std::string& weights) {
-  TITAN_ASSIGN_OR_RETURN(const auto source, weight_opener(recipe::Config())(weights));
+  TITAN_ASSIGN_OR_RETURN(const auto source, weight_opener(recipe::Config())(ckpt::posix_fs(), weights));
   for (const ckpt::WeightInfo& tensor : source->tensors())
     if (tensor.name == recipe::kEmbeddingName && !tensor.shape.empty()) return tensor.shape[0];
   return ckpt::incompatible(weights + " has no embedding: these are no weights of a language model");

@@ -5,6 +5,7 @@
 #include "cli/kit/table.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/plan_device.h"
+#include "libtrain/job/forecast/link_time.h"
 #include "recipe/plan/exchange_parts.h"
 #include "recipe/plan/plan_values.h"
 
@@ -13,13 +14,11 @@ namespace {
 
 using train::DeviceForecast;
 
-constexpr double kGiga = 1e9;
-
 std::string seconds(double value) {
   return value >= 1 ? format_rounded(value, 3) + " s" : format_rounded(1000 * value, 3) + " ms";
 }
 std::string giga(std::uint64_t bytes) {
-  const double gb = static_cast<double>(bytes) / kGiga;
+  const double gb = static_cast<double>(bytes) / train::kGiga;
   return gb < 999.5 ? format_rounded(gb, 3) + " GB" : format_rounded(gb / 1000, 3) + " TB";
 }
 

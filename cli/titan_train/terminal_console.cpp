@@ -29,7 +29,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 // Erases everything from the cursor to the end of the screen. The cursor stays at the beginning of the bar, for two
 // reasons: output of another process overwrites the bar instead of following it, and a bar that a narrower window has
 // wrapped into several lines is erased completely.
-constexpr const char* kErase = "\r\x1b[J";
 
 /// Prints a log message on a terminal. `who`: text before the message, such as "rank 3: ".
 void show_message(train::LogLevel level, const std::string& message, const std::string& who, const Palette& palette) {
@@ -171,12 +170,12 @@ class TerminalConsole : public Console {
   }
   void draw() {
     if (!running_ || stopped_) return;
-    to_stderr(kErase + bar_text(look_, seconds_since(start_), doing_, width()) + "\r");
+    to_stderr(train::kEraseProgress + bar_text(look_, seconds_since(start_), doing_, width()) + "\r");
     shown_ = true;
     drawn_at_ = Clock::now();
   }
   void erase() {
-    if (shown_) to_stderr(kErase);
+    if (shown_) to_stderr(train::kEraseProgress);
     shown_ = false;
   }
 
@@ -223,7 +222,7 @@ std::unique_ptr<Console> make_console(const recipe::Config& config, ColorChoice 
 }
 
 void clear_bar(ColorChoice color) {
-  if (color_of_process(STDERR_FILENO, color) && progress_possible()) to_stderr(kErase);
+  if (color_of_process(STDERR_FILENO, color) && progress_possible()) to_stderr(train::kEraseProgress);
 }
 
 void show_log_of_rank(int rank, ColorChoice color) {
@@ -231,7 +230,7 @@ void show_log_of_rank(int rank, ColorChoice color) {
   const Palette palette{color_of_process(STDERR_FILENO, color)};
   const std::string who = "rank " + std::to_string(rank) + ": ";
   train::show_log([palette, who](train::LogLevel level, const std::string& message) {
-    if (palette.on && progress_possible()) to_stderr(kErase);
+    if (palette.on && progress_possible()) to_stderr(train::kEraseProgress);
     show_message(level, message, who, palette);
   });
 }

@@ -50,9 +50,8 @@ recipe::Config config_of_flags(const Command& command) {
 }  // namespace
 
 ckpt::WeightOpener weight_opener(const recipe::Config& config, bool averages) {
-  return [config, averages,
-          rows = said_rows(config)](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
-    ckpt::Fs& fs = ckpt::posix_fs();
+  return [config, averages, rows = said_rows(config)](
+             ckpt::Fs& fs, const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
     TITAN_ASSIGN_OR_RETURN(const std::string named, recipe::resolve_best(fs, spec));
     const std::string path = convert::resolve_any(fs, named);
     TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(fs, path));
@@ -73,7 +72,7 @@ Result<recipe::NameRules> rules_of(const Command& command) {
 }
 
 Result<std::unique_ptr<ckpt::WeightSource>> open_given(const Command& command) {
-  return weight_opener(config_of_flags(command), command.has("ema"))(command.positionals[0]);
+  return weight_opener(config_of_flags(command), command.has("ema"))(ckpt::posix_fs(), command.positionals[0]);
 }
 
 Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given,

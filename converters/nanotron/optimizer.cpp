@@ -189,7 +189,7 @@ class OptimizerReader {
     if (shard.boxes.empty() || !ckpt::is_float(master.dtype)) return {};
     if (!ckpt::is_float(parameter.dtype) || parameter.dtype == DType::kF64) return {};
     const ShardBox& box = shard.boxes.front();
-    const auto piece = std::ranges::find(master.pieces, box.offsets, &Piece::offsets);
+    const auto piece = std::ranges::find(master.pieces, box.offsets, &Box::offsets);
     if (piece == master.pieces.end()) return {};
     const std::vector<std::uint64_t> length{shard.stored.elements};
     const PiecedTensor exact{master.name, master.dtype, length, {whole_piece(length, piece->segments)}},

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kOpenFiles = 64;
 constexpr std::uint64_t kCheckBytes = std::uint64_t{1} << 20;  // bytes read at a time
 
-dcp::Chunk box_of(const Piece& piece) { return {piece.offsets, piece.sizes, {}}; }
+dcp::Chunk box_of(const Box& piece) { return {piece.offsets, piece.sizes, {}}; }
 
 }  // namespace
 
@@ -36,13 +36,13 @@ struct PieceFiles::Archive {
   std::vector<Storage> storages;
 };
 
-Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first) {
+Box whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first) {
   return {std::vector<std::uint64_t>(shape.size(), 0), shape, std::move(segments), first};
 }
 
 Status check_pieces(const PiecedTensor& tensor) {
   std::vector<dcp::Chunk> boxes;
-  for (const Piece& piece : tensor.pieces) {
+  for (const Box& piece : tensor.pieces) {
     const std::string what = tensor.name + ": a piece of it ";
     if (piece.offsets.size() != tensor.shape.size() || piece.sizes.size() != tensor.shape.size())
       return ckpt::corrupt(what + "has another rank");
@@ -146,7 +146,7 @@ Result<std::shared_ptr<ckpt::File>> PieceFiles::file(std::uint32_t index) const 
 }
 
 // Reads elements of `piece` from `first` on; `unit` is the size of an element in bytes.
-Status PieceFiles::read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out,
+Status PieceFiles::read_piece(const Box& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out,
                               bool check) const {
   std::uint64_t begin = 0, at = piece.first + first;
   for (const Segment& segment : piece.segments) {
@@ -169,7 +169,7 @@ Status PieceFiles::read_boxes(const PiecedTensor& tensor, std::uint64_t first, s
                               bool check) const {
   const std::uint64_t unit = ckpt::dtype_size(tensor.dtype);
   std::vector<std::byte> scratch;
-  for (const Piece& piece : tensor.pieces) {
+  for (const Box& piece : tensor.pieces) {
     if (ckpt::element_count(piece.sizes) == 0) continue;
     const std::vector<dcp::Run> runs = dcp::chunk_runs(tensor.shape, box_of(piece), first, out.size() / unit);
     if (runs.empty()) continue;

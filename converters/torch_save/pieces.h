@@ -29,7 +29,7 @@ struct Segment {
 
 /// A box of a tensor. Its elements, row-major, are stored in the concatenation of `segments`, beginning with element
 /// `first` of the concatenation.
-struct Piece {
+struct Box {
   std::vector<std::uint64_t> offsets, sizes;
   std::vector<Segment> segments;
   std::uint64_t first = 0;
@@ -40,11 +40,11 @@ struct PiecedTensor {
   std::string name;  ///< for messages
   ckpt::DType dtype = ckpt::DType::kF32;
   std::vector<std::uint64_t> shape;
-  std::vector<Piece> pieces;
+  std::vector<Box> pieces;
 };
 
 /// A piece that is a whole tensor of `shape`.
-Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first = 0);
+Box whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first = 0);
 /// Checks that the pieces are disjoint, fill the tensor, and have segments for all of it. \error kCorrupt
 ckpt::Status check_pieces(const PiecedTensor& tensor);
 
@@ -80,7 +80,7 @@ class PieceFiles {
   ckpt::Result<std::shared_ptr<Archive>> open_archive(std::uint32_t index) const;
   ckpt::Status check_storage(std::uint32_t index, std::uint64_t offset) const;
   ckpt::Result<std::shared_ptr<ckpt::File>> file(std::uint32_t index) const;
-  ckpt::Status read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out,
+  ckpt::Status read_piece(const Box& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out,
                           bool check) const;
 
   ckpt::Fs& fs_;

@@ -186,7 +186,7 @@ class Joiner {
       offsets = part.offsets;
       expected = part.stored.shape;
       if (!fits(offsets, expected)) return corrupt(out_.name + ": a part of a rank reaches beyond it");
-      const auto same = [&](const Piece& piece) { return piece.offsets == offsets && piece.sizes == expected; };
+      const auto same = [&](const Box& piece) { return piece.offsets == offsets && piece.sizes == expected; };
       if (std::ranges::any_of(out_.pieces, same)) return true;  // a replica of a part that was taken
     }
     const bool empty = ckpt::element_count(expected) == 0;

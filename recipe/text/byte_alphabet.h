@@ -13,7 +13,4 @@ std::optional<std::uint8_t> byte_of_letter(std::uint32_t code);
 /// The bytes that the characters of a token stand for; nullopt if one of them stands for no byte.
 std::optional<std::string> bytes_of_letters(std::string_view token);
 
-/// Appends `code` in UTF-8.
-void append_utf8(std::uint32_t code, std::string& out);
-
 }  // namespace titan::recipe

@@ -5,12 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/base/utf8.h"
+
 namespace titan::recipe {
 
-struct CodeRange {
-  std::uint32_t first = 0, last = 0;
-  bool operator==(const CodeRange&) const = default;
-};
+using ckpt::CodeRange;
 
 /// The added code points of a general category ("L", "Lu", "N"), ascending.
 std::vector<CodeRange> new_codes(std::string_view category);

@@ -140,7 +140,7 @@ void append_nfc(std::string_view text, std::string& out) {
     begin = end;
   }
   compose(marks);
-  for (const Mark& mark : marks) append_utf8(mark.code, out);
+  for (const Mark& mark : marks) ckpt::append_utf8(out, mark.code);
 }
 
 }  // namespace titan::recipe

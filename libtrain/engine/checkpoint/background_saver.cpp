@@ -1,19 +1,15 @@
 #include "libtrain/engine/checkpoint/background_saver.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "libtrain/engine/model/runtime.h"
+#include "libtrain/job/host/cores.h"
 #include "libtrain/job/metrics/step_clock.h"
 
 namespace titan::train {
 namespace {
-
-// A lower priority, so that computing threads get the cores first. The writing threads inherit it.
-constexpr int kNice = 10;
 
 constexpr unsigned kCopies = 4;  // minimum number of threads that copy from a device to staging
 
@@ -44,7 +40,7 @@ void BackgroundSaver::start(ckpt::Snapshot snapshot, const ShardedAdamW& optimiz
   snapshot_seconds_ = seconds_since(begin);
   stall_seconds_ += snapshot_seconds_;
   thread_ = std::thread([this, on_begin = std::move(on_begin)] {
-    (void)setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only: Linux has a priority per thread
+    yield_cores_to_computing();  // the writing threads inherit it
     work(on_begin);
   });
   if (!options_.stages_ahead) return;

@@ -141,14 +141,14 @@ void CudaDevice::keep_pace(std::size_t launches) {
   const c10::cuda::CUDAGuard here(place_);
   const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
   Queue& queue = queues_[stream.id()];
-  Piece& next = queue.pieces.emplace_back();
+  Work& next = queue.work.emplace_back();
   next.begin.record(stream);
   next.launches = launches;
   queue.launches += launches;
-  while (queue.launches > kAhead && queue.pieces.size() > 1) {
-    wait_for_event(queue.pieces[1].begin);
-    queue.launches -= queue.pieces.front().launches;
-    queue.pieces.pop_front();
+  while (queue.launches > kAhead && queue.work.size() > 1) {
+    wait_for_event(queue.work[1].begin);
+    queue.launches -= queue.work.front().launches;
+    queue.work.pop_front();
   }
 }
 

@@ -42,13 +42,13 @@ class CudaDevice : public Device {
   c10::cuda::CUDAStream copies_;  ///< stream for the saver's copies to the host
   CudaKernels kernels_;
   /// The work between two calls of keep_pace().
-  struct Piece {
-    at::cuda::CUDAEvent begin;  ///< the stream reaches it before the piece's first kernel
+  struct Work {
+    at::cuda::CUDAEvent begin;  ///< the stream reaches it before its first kernel
     std::size_t launches = 0;
   };
-  /// The pieces that a stream may not have completed, and their total number of launches.
+  /// The work that a stream may not have completed, and its total number of launches.
   struct Queue {
-    std::deque<Piece> pieces;
+    std::deque<Work> work;
     std::size_t launches = 0;
   };
   std::map<c10::StreamId, Queue> queues_;

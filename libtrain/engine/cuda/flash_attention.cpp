@@ -21,15 +21,15 @@ at::Tensor heads(const at::Tensor& values, std::int64_t first, std::int64_t coun
   return values.narrow(1, first, count);
 }
 
-/// Joins [B,heads,T,K] pieces along the heads. The memory order is that of the kernel's results: B, T, heads, K.
-at::Tensor joined(const std::vector<at::Tensor>& pieces) {
-  if (pieces.size() == 1) return pieces.front();
+/// Joins [B,heads,T,K] parts along the heads. The memory order is that of the kernel's results: B, T, heads, K.
+at::Tensor joined(const std::vector<at::Tensor>& parts) {
+  if (parts.size() == 1) return parts.front();
   std::vector<at::Tensor> by_token;
-  for (const at::Tensor& piece : pieces) by_token.push_back(piece.transpose(1, 2));
+  for (const at::Tensor& part : parts) by_token.push_back(part.transpose(1, 2));
   return at::cat(by_token, 2).transpose(1, 2);
 }
 
-struct HeadsInPieces final : torch::autograd::Function<HeadsInPieces> {
+struct HeadsInCalls final : torch::autograd::Function<HeadsInCalls> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             std::int64_t multiprocessors) {
     const auto [out, logs, cum_q, cum_k, most_q, most_k, seed, offset, mask] =
@@ -65,7 +65,7 @@ struct HeadsInPieces final : torch::autograd::Function<HeadsInPieces> {
 
 at::Tensor flash_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                            std::int64_t multiprocessors) {
-  return HeadsInPieces::apply(q_BHTK, k_BGTK, v_BGTK, multiprocessors);
+  return HeadsInCalls::apply(q_BHTK, k_BGTK, v_BGTK, multiprocessors);
 }
 
 }  // namespace titan::train

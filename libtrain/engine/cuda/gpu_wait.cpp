@@ -15,7 +15,6 @@ namespace {
 
 using Clock = RunningClock;  // does not count time in which this process is stopped
 
-constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kWhereToLook =
     "NCCL_DEBUG=INFO shows what NCCL does; comm.train_timeout_seconds is how long it may take; if this is the first "
     "step, try CUDA_MODULE_LOADING=EAGER";

@@ -70,8 +70,8 @@ class Device {
   /// The values of one-element fp64 tensors, all in one transfer. Waits for the device.
   virtual std::vector<double> read(std::span<const at::Tensor> scalars) = 0;
 
-  /// Keeps the host from running far ahead of the device. Call this before each piece of a step; `launches` is roughly
-  /// the number of kernels that the piece launches. Returns when the device has completed all but the newest few
+  /// Keeps the host from running far ahead of the device. Call this before each part of a step; `launches` is roughly
+  /// the number of kernels that the part launches. Returns when the device has completed all but the newest few
   /// hundred launches, and checks meanwhile that peers are alive. Without this call the host would run a step ahead and
   /// hold the tensors of all micro-batches; it would then block in the driver, whose queue is full, and not notice a
   /// dead peer.

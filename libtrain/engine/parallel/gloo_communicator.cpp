@@ -41,8 +41,6 @@ std::shared_ptr<GlooDevice> GlooDevice::create(const std::vector<std::string>& a
 namespace {
 
 constexpr milliseconds kSlice{500};  // between two looks at the heartbeats
-// Gloo's own timeout is never used, since its clock also counts time in which the process is stopped.
-constexpr milliseconds kForEver = std::chrono::hours(24 * 365);
 
 bool is_timeout(const std::string& text) {
   return text.find("imed out") != std::string::npos || text.find("imeout") != std::string::npos;

@@ -38,7 +38,7 @@ Status take_model_files(RunState& run) {
 // Adds the tokenizer of the data to the model's files. It replaces one that came with the weights or the checkpoint.
 Status take_data_tokenizer(RunState& run) {
   TITAN_ASSIGN_OR_RETURN(const DataTokenizer tokenizer,
-                         tokenizer_of_data(reading_tokens(run.start.loaded.config, run.start.texts)));
+                         tokenizer_of_data(run.fs, reading_tokens(run.start.loaded.config, run.start.texts)));
   if (tokenizer.places.empty()) return ckpt::ok_status();
   std::vector<std::string> notes;
   TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> read, ckpt::read_model_files(run.fs, tokenizer.places, notes));

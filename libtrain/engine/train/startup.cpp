@@ -1,6 +1,7 @@
 #include "libtrain/engine/train/startup.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ckpt/lock/lock_wait.h"
 #include "ckpt/plan/file_makers.h"
@@ -135,57 +136,74 @@ void check_store(RunState& run) {
   });
 }
 
-// All phases after the run folder was locked.
-StartOutcome start_in_folder(RunState& run) {
+// Chooses a step and loads it, or begins a new run. nullopt: the choice has to be made again.
+std::optional<StartOutcome> load_chosen_step(RunState& run) {
+  choose_start(run);
+  run.heed_stop();
+  if (run.start.decision.near && (run.start.complete || is_at_stop(run.config(), run.start.decision))) {
+    copy_to_run_folder(run);
+    return std::nullopt;
+  }
+  if (run.start.complete) {
+    prove_last_step(run);
+    remove_near_folder(run);
+    return StartOutcome::kComplete;
+  }
+  resolve_settings(run);
+  check_store(run);
+  run.heed_stop();
+  load_or_init(run);  // checks that the step is not damaged
+  return is_at_stop(run.config(), run.start.decision) ? StartOutcome::kComplete : StartOutcome::kReady;
+}
+
+// Adds the step that could not be loaded to run.lost. \error throws StatusError if no other step may be chosen
+void skip_chosen_step(RunState& run, const Status& error) {
+  if (error.code == ckpt::Code::kMediaError) return skip_unreadable_step(run, error);
+  if (error.code != ckpt::Code::kCorrupt || !run.start.decision.may_fall_back) throw StatusError(error);
+  confirm_damage(run, error);
+  if (run.root())
+    log_warn("step " + std::to_string(run.start.decision.step) +
+             " is damaged, trying the next older: " + log_text(error));
+  (run.start.decision.near ? run.lost.near : run.lost.damaged).insert(run.start.decision.step);
+}
+
+StartOutcome load_first_good_step(RunState& run) {
   while (true) {
     try {
-      choose_start(run);
-      run.heed_stop();
-      if (run.start.decision.near && (run.start.complete || is_at_stop(run.config(), run.start.decision))) {
-        copy_to_run_folder(run);
-        continue;
-      }
-      if (run.start.complete) {
-        prove_last_step(run);
-        remove_near_folder(run);
-        if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
-        return StartOutcome::kComplete;
-      }
-      resolve_settings(run);
-      check_store(run);
-      run.heed_stop();
-      load_or_init(run);
-      if (is_at_stop(run.config(), run.start.decision)) {
-        if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
-        return StartOutcome::kComplete;  // load_or_init() has checked that the step is not damaged
-      }
-      break;
+      if (const std::optional<StartOutcome> outcome = load_chosen_step(run)) return *outcome;
     } catch (const StatusError& error) {
-      if (error.status.code == ckpt::Code::kMediaError) {
-        skip_unreadable_step(run, error.status);
-        continue;
-      }
-      if (error.status.code != ckpt::Code::kCorrupt || !run.start.decision.may_fall_back) throw;
-      confirm_damage(run, error.status);
-      if (run.root())
-        log_warn("step " + std::to_string(run.start.decision.step) +
-                 " is damaged, trying the next older: " + log_text(error.status));
-      (run.start.decision.near ? run.lost.near : run.lost.damaged).insert(run.start.decision.step);
+      skip_chosen_step(run, error.status);
     }
   }
-  run.heed_stop();
-  start_retention(run);
-  begin_attempt(run);
+}
+
+void begin_metrics(RunState& run) {
   // If rank 0 cannot write, all ranks end with that error. Otherwise they would report that they lost rank 0.
   run.on_root([&] {
     return run.root_objects.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
                                          run.start.source ? run.start.decision.path : "", run.start.decision.durable);
   });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
-  announce(run);
-  // They are no longer needed, and their open files would keep the disk space of a step that retention deletes.
+}
+
+// The sources are no longer needed, and their open files would keep the disk space of a step that retention deletes.
+void close_sources(RunState& run) {
   run.start.source.reset();
   run.start.weight_source.reset();
+}
+
+// The parts of a start after the run folder was locked.
+StartOutcome start_in_folder(RunState& run) {
+  if (load_first_good_step(run) == StartOutcome::kComplete) {
+    if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
+    return StartOutcome::kComplete;
+  }
+  run.heed_stop();
+  start_retention(run);
+  begin_attempt(run);
+  begin_metrics(run);
+  announce(run);
+  close_sources(run);
   share_start(run);
   build_executor(run);
   run.heed_stop();

@@ -21,7 +21,7 @@ struct TrainOptions {
   std::vector<std::string> allow;   ///< values of --allow
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: only Titan checkpoints
   LaunchEnv env;
-  ckpt::Fs& fs = ckpt::posix_fs();  ///< everything but the data, which are mapped from this host's file system
+  ckpt::Fs& fs = ckpt::posix_fs();  ///< files of data apart, which are found and mapped on this host
   int threads = 1;                  ///< threads per rank, already set in the environment
   std::string version;              ///< program, version, git hash
   RunWatcher* watcher = nullptr;    ///< is told of steps, and on rank 0 of saves; may be null; must outlive the run

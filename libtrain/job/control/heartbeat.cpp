@@ -45,7 +45,7 @@ struct Heartbeat::State {
   };
 
   HeartbeatOptions options;
-  Exchange exchange;
+  SendBeat send;
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::vector<Peer> peers;
@@ -75,7 +75,7 @@ struct Heartbeat::State {
       std::vector<std::string> values;
       bool lost = false;
       try {
-        values = exchange(own, leaves);
+        values = send(own, leaves);
         if (options.words && std::ranges::any_of(values, says_that_it_leaves)) standing = options.words(words);
       } catch (const std::exception&) {
         lost = true;
@@ -171,11 +171,11 @@ struct Heartbeat::State {
   }
 };
 
-Heartbeat::Heartbeat(HeartbeatOptions options, Exchange exchange) : state_(std::make_shared<State>()) {
+Heartbeat::Heartbeat(HeartbeatOptions options, SendBeat send) : state_(std::make_shared<State>()) {
   state_->refreshed = Clock::now();
   state_->peers.assign(static_cast<std::size_t>(options.world), {"", state_->refreshed});
   state_->options = std::move(options);
-  state_->exchange = std::move(exchange);
+  state_->send = std::move(send);
   // Detached, sharing the state: a thread stuck in the exchange must not keep the process from ending.
   std::thread([state = state_] { state->loop(); }).detach();
 }

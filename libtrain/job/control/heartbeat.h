@@ -44,17 +44,17 @@ struct HeartbeatOptions {
   std::function<bool(int rank)> ended;
 };
 
-/// Thread-safe. A thread calls the Exchange function for each beat. The function may block forever (if the store's host
+/// Thread-safe. A thread calls the SendBeat function for each beat. The function may block forever (if the store's host
 /// is stopped), so every wait for the thread has a limit.
 class Heartbeat {
  public:
   /// Writes this rank's beat, `own`, and returns the beats of all ranks in rank order. An empty beat means that its
   /// rank is watched only by other ranks, which have reported nothing about it. Throws if the store is lost. `leaving`:
   /// this rank has an error and is about to exit.
-  using Exchange = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
+  using SendBeat = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
 
-  Heartbeat(HeartbeatOptions options, Exchange exchange);
-  /// Waits at most a second for the thread to end, since it may be stuck in the Exchange function.
+  Heartbeat(HeartbeatOptions options, SendBeat send);
+  /// Waits at most a second for the thread to end, since it may be stuck in the SendBeat function.
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
 

@@ -5,6 +5,9 @@
 
 namespace titan::train {
 
+/// For waits of libraries whose own timeout must not end them: their clocks count time in which the process is stopped.
+inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
+
 /// Subtracts the long gaps between calls of at(), in which the process was probably stopped. Pure, not thread-safe.
 class GapFilter {
  public:

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/json_value.h"
@@ -35,12 +34,12 @@ ckpt::Status check_same(const TokenFolder& first, const std::vector<TokenFolder>
 }
 
 /// For files that do not record their tokenizer, the one that the configuration names, as far as its files exist.
-DataTokenizer named_tokenizer(const recipe::Config& config) {
+DataTokenizer named_tokenizer(ckpt::Fs& fs, const recipe::Config& config) {
   DataTokenizer out;
   const std::string path =
       config.model.tokenizer != "byte" ? config.model.tokenizer : config.model.hf_assets_path.value_or("");
   if (path.empty()) return out;
-  const auto files = corpus::read_tokenizer_files(ckpt::posix_fs(), path);
+  const auto files = corpus::read_tokenizer_files(fs, path);
   if (!files.ok()) return out;
   out.places.push_back({"", files->path, kTokenizer, ckpt::digest_of(files->json)});
   if (!files->config.empty())
@@ -115,7 +114,7 @@ void say_ends(TakenFiles& taken, const DataTokenizer& tokenizer, bool other) {
 
 }  // namespace
 
-ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config) {
+ckpt::Result<DataTokenizer> tokenizer_of_data(ckpt::Fs& fs, const recipe::Config& config) {
   DataTokenizer out;
   if (config.training.dataset != "tokens") return out;
   const char* const key = config.training.datasets.empty() ? "training.dataset_path" : "training.datasets";
@@ -124,7 +123,7 @@ ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config) {
     TITAN_ASSIGN_OR_RETURN(const FoundFiles found, find_data_files(path, key));
     folders.insert(folders.end(), found.folders.begin(), found.folders.end());
   }
-  if (folders.empty()) return named_tokenizer(config);
+  if (folders.empty()) return named_tokenizer(fs, config);
   const TokenFolder& first = folders.front();
   TITAN_RETURN_IF_ERROR(check_same(first, folders, key));
   if (config.validation.enable && config.validation.dataset_path) {
@@ -134,7 +133,7 @@ ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config) {
   }
   out.places.push_back({"", ckpt::join_path(first.path, "tokenizer.json"), kTokenizer, first.tokenizer});
   const std::string config_path = ckpt::join_path(first.path, "tokenizer_config.json");
-  if (ckpt::posix_fs().stat(config_path).ok()) out.places.push_back({"", config_path, kTokenizerConfig, {}});
+  if (fs.stat(config_path).ok()) out.places.push_back({"", config_path, kTokenizerConfig, {}});
   if (!first.before.empty()) out.begin = first.before.front();
   std::set<std::uint32_t> ends;
   for (const TokenFolder& folder : folders)

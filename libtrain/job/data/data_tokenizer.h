@@ -8,6 +8,10 @@
 #include "ckpt/base/result.h"
 #include "ckpt/read/model_files.h"
 
+namespace titan::ckpt {
+class Fs;
+}
+
 namespace titan::recipe {
 struct Config;
 }
@@ -23,7 +27,7 @@ struct DataTokenizer {
 /// The tokenizer of the training data. If they are ids in other files than token folders: the files of model.tokenizer
 /// or model.hf_assets_path, if they exist. If they are text: none. \error kInvalid: two folders were made with
 /// different tokenizers; also as find_data_files()
-ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config);
+ckpt::Result<DataTokenizer> tokenizer_of_data(ckpt::Fs& fs, const recipe::Config& config);
 
 /// The files that a run's checkpoints store with the model (ckpt::ModelFile), adapted to its data.
 struct TakenFiles {

@@ -4,8 +4,8 @@
 //
 // A sample has room for seq_len + 1 tokens. Documents are added in stream order as long as they fit completely; the
 // first document that does not fit begins the next sample. A document that is longer than a sample begins a new sample
-// and is cut into pieces; neighbouring pieces share a token, so that each token of the document except the first is
-// predicted once. Further documents follow its last piece. Documents of one token are packed too; a sample that would
+// and is cut into parts; neighbouring parts share a token, so that each token of the document except the first is
+// predicted once. Further documents follow its last part. Documents of one token are packed too; a sample that would
 // have only one token is left out.
 #include <cstdint>
 #include <vector>

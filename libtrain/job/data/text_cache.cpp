@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 
-#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/printed.h"
@@ -82,9 +81,9 @@ corpus::TokenizeOptions options_of(const recipe::Config& config, const TextCache
 }
 
 /// Checks that the tokens can be made: the kind of each text, and the tokenizer.
-Status look_before(const corpus::TokenizerFiles& files, const corpus::TokenizeOptions& options, const TextCache* other,
-                   TextCache& cache) {
-  TITAN_ASSIGN_OR_RETURN(corpus::DocumentReader reader, corpus::DocumentReader::open(ckpt::posix_fs(), options.input));
+Status look_before(ckpt::Fs& fs, const corpus::TokenizerFiles& files, const corpus::TokenizeOptions& options,
+                   const TextCache* other, TextCache& cache) {
+  TITAN_ASSIGN_OR_RETURN(corpus::DocumentReader reader, corpus::DocumentReader::open(fs, options.input));
   TITAN_RETURN_IF_ERROR(reader.look_at_all());
   if (other != nullptr) {
     cache.tokenizer = other->tokenizer;
@@ -105,8 +104,8 @@ Status look_before(const corpus::TokenizerFiles& files, const corpus::TokenizeOp
   return {};
 }
 
-bool take_folder(TextCache& cache) {
-  const auto data = corpus::read_token_data(ckpt::posix_fs(), cache.folder);
+bool take_folder(ckpt::Fs& fs, TextCache& cache) {
+  const auto data = corpus::read_token_data(fs, cache.folder);
   cache.there = data.ok();
   if (!data.ok()) return false;
   cache.tokenizer = tokenizer_word(data->tokenizer, {data->before, data->behind});
@@ -145,23 +144,23 @@ std::string for_a_run(std::string warning) {
 
 }  // namespace
 
-std::string text_tokenizer(const recipe::Config& config, std::string* note) {
+std::string text_tokenizer(ckpt::Fs& fs, const recipe::Config& config, std::string* note) {
   if (config.training.dataset != "text") return "";
   if (config.model.tokenizer != "byte") return config.model.tokenizer;
   const std::string assets = config.model.hf_assets_path.value_or("");
   const bool of_torchtitan = !config.training.corpus.empty();
-  if (assets.empty() || !of_torchtitan || corpus::read_tokenizer_files(ckpt::posix_fs(), assets).ok()) return assets;
+  if (assets.empty() || !of_torchtitan || corpus::read_tokenizer_files(fs, assets).ok()) return assets;
   if (note != nullptr)
     *note = "model.hf_assets_path = \"" + assets + "\": no tokenizer.json is there, text is read as bytes";
   return "";
 }
 
-Result<TextCache> find_text_cache(const recipe::Config& config, const std::string& dataset_path, const std::string& key,
-                                  std::uint64_t vocab_size, std::span<const KnownFile> known,
+Result<TextCache> find_text_cache(ckpt::Fs& fs, const recipe::Config& config, const std::string& dataset_path,
+                                  const std::string& key, std::uint64_t vocab_size, std::span<const KnownFile> known,
                                   const ckpt::DataPosition* stored, const TextCache* other) {
   TextCache cache;
-  cache.path = text_tokenizer(config);
-  const auto tokenizer = corpus::read_tokenizer_files(ckpt::posix_fs(), cache.path);
+  cache.path = text_tokenizer(fs, config);
+  const auto tokenizer = corpus::read_tokenizer_files(fs, cache.path);
   if (!tokenizer.ok())
     return tokenizer.status().wrapped(
         std::string(config.model.tokenizer == "byte" ? "model.hf_assets_path" : "model.tokenizer") + " cannot be used");
@@ -178,29 +177,30 @@ Result<TextCache> find_text_cache(const recipe::Config& config, const std::strin
   if (stored != nullptr) order_as_stored(*stored, cache);
   cache.folder = ckpt::join_path(ckpt::join_path(config.job.dump_folder, "cache"),
                                  "text-" + cache_key(*tokenizer, config.training.text_field, cache));
-  if (!take_folder(cache)) TITAN_RETURN_IF_ERROR(look_before(*tokenizer, options_of(config, cache), other, cache));
+  if (!take_folder(fs, cache))
+    TITAN_RETURN_IF_ERROR(look_before(fs, *tokenizer, options_of(config, cache), other, cache));
   if (cache.vocabulary <= vocab_size) return cache;
   return ckpt::invalid("the tokenizer " + cache.path + " has ids below " + std::to_string(cache.vocabulary) +
                        ", and model.vocab_size is " + std::to_string(vocab_size))
       .with_hint("a new model takes --model.vocab_size=" + std::to_string(cache.vocabulary) + " (or more)");
 }
 
-Status prove_text_cache(const ckpt::CancelToken& stop, const std::function<void(const std::string&)>& say,
+Status prove_text_cache(ckpt::Fs& fs, const ckpt::CancelToken& stop, const std::function<void(const std::string&)>& say,
                         TextCache& cache) {
   if (!cache.there) return {};
   corpus::InspectTokensOptions options;
   options.folder = cache.folder;
   options.cancel = stop;
   options.progress = slow_progress(say, " % of the tokens are compared with their digests");
-  const auto data = corpus::read_token_data(ckpt::posix_fs(), cache.folder);
-  const Status status = data.ok() ? corpus::verify_tokens(ckpt::posix_fs(), options, *data) : data.status();
+  const auto data = corpus::read_token_data(fs, cache.folder);
+  const Status status = data.ok() ? corpus::verify_tokens(fs, options, *data) : data.status();
   if (status.code != ckpt::Code::kCorrupt && status.code != ckpt::Code::kMediaError) return status;
   say("data: the tokens of " + cache.path + " have to be made again: " + status.message);
   cache.there = false;
   return {};
 }
 
-Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& stop,
+Status make_text_cache(ckpt::Fs& fs, const recipe::Config& config, const ckpt::CancelToken& stop,
                        const std::function<void(const std::string&)>& say, TextCache& cache) {
   corpus::TokenizeOptions options = options_of(config, cache);
   options.cancel = stop;
@@ -210,12 +210,12 @@ Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& st
       ckpt::counted(cache.paths.size(), "file") + ", " + ckpt::size_text(bytes) + ", by " + cache.path;
   say("data: text becomes tokens once: " + what + ", into " + cache.folder);
   options.progress = slow_progress(say, " % of the text is tokens");
-  auto made = corpus::tokenize(ckpt::posix_fs(), options);
+  auto made = corpus::tokenize(fs, options);
   if (!made.ok()) return for_a_run(made.status());
   for (const std::string& warning : made->warnings) cache.warnings.push_back(for_a_run(warning));
   say("data: " + std::to_string(made->data.documents) + " documents, " + std::to_string(made->data.tokens) +
       " tokens in " + cache.folder);
-  if (take_folder(cache)) return {};
+  if (take_folder(fs, cache)) return {};
   return ckpt::failed(cache.folder + " was just made, and cannot be read");
 }
 

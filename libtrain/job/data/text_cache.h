@@ -11,12 +11,16 @@
 #include "ckpt/model/data_position.h"
 #include "libtrain/job/data/dataset.h"
 
+namespace titan::ckpt {
+class Fs;
+}
+
 namespace titan::train {
 
 /// The path of the tokenizer for texts (model.tokenizer, else model.hf_assets_path); empty: texts are read as bytes, or
 /// the data are ids. A torchtitan configuration may name assets that do not exist here: the path is then empty, and
 /// `note` says so.
-std::string text_tokenizer(const recipe::Config& config, std::string* note = nullptr);
+std::string text_tokenizer(ckpt::Fs& fs, const recipe::Config& config, std::string* note = nullptr);
 
 /// The texts of one dataset path, and the folder with their tokens.
 struct TextCache {
@@ -37,19 +41,19 @@ struct TextCache {
 /// data that a run resumes with; their order is kept if the files are the same. `other`: the result for other texts of
 /// the same run, so that the tokenizer is not parsed again. \error kInvalid: missing files, files that are not text, a
 /// tokenizer that cannot be used or has more than `vocab_size` ids; kUnsupported: the kind of tokenizer
-ckpt::Result<TextCache> find_text_cache(const recipe::Config& config, const std::string& dataset_path,
+ckpt::Result<TextCache> find_text_cache(ckpt::Fs& fs, const recipe::Config& config, const std::string& dataset_path,
                                         const std::string& key, std::uint64_t vocab_size,
                                         std::span<const KnownFile> known, const ckpt::DataPosition* stored,
                                         const TextCache* other = nullptr);
 
 /// Reads the whole folder, if it exists, and checks its digests. If it is damaged or unreadable, sets `cache.there` to
 /// false and passes a message to `say`. \error kInterrupted, kTerminated (by `stop`), kFailed
-ckpt::Status prove_text_cache(const ckpt::CancelToken& stop, const std::function<void(const std::string&)>& say,
-                              TextCache& cache);
+ckpt::Status prove_text_cache(ckpt::Fs& fs, const ckpt::CancelToken& stop,
+                              const std::function<void(const std::string&)>& say, TextCache& cache);
 
 /// Creates the folder atomically; called by the rank that holds the run lock. `say` gets log messages. \error as
 /// corpus::tokenize; kInterrupted, kTerminated (by `stop`)
-ckpt::Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& stop,
+ckpt::Status make_text_cache(ckpt::Fs& fs, const recipe::Config& config, const ckpt::CancelToken& stop,
                              const std::function<void(const std::string&)>& say, TextCache& cache);
 
 /// `config`, changed so that it reads tokens in place of texts. `caches` has one entry for training or for each set of

@@ -34,8 +34,6 @@ using ckpt::Status;
 constexpr std::uint64_t kBlock = 4096, kBlocks = 64;
 constexpr std::size_t kSlice = 16 << 20;  // bytes of text between two checks for a stop
 
-std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
-
 /// Describes an entry of a data folder that is not a data file.
 const char* what_it_is(const fs::directory_entry& entry) {
   std::error_code error;
@@ -249,7 +247,7 @@ Status check_token_folders(const FoundFiles& found, TokenKind kind, std::uint64_
 }
 
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content) {
-  ckpt::DataFile file{base_name(path), content.size(), {}};
+  ckpt::DataFile file{ckpt::base_name(path), content.size(), {}};
   if (content.size() < kBlock * kBlocks) {
     file.blocks = ckpt::digest_of(content);
     return file;
@@ -276,7 +274,7 @@ std::optional<ckpt::Digest> ends_of(std::span<const std::byte> content) {
 
 Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
                              std::span<const KnownFile> known, std::span<const std::string> sidecars) {
-  const std::string name = base_name(path);
+  const std::string name = ckpt::base_name(path);
   const std::optional<ckpt::Digest> ends = ends_of(content);
   const KnownFile* same = nullptr;
   bool several = false;  // `known` has several such files with different fingerprints

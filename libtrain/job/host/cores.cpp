@@ -2,6 +2,8 @@
 
 #include "ckpt/base/printed.h"
 
+#include <sys/resource.h>
+
 #include <sched.h>
 #include <unistd.h>
 
@@ -74,6 +76,11 @@ std::string too_many_threads(int local_ranks, int threads, CoreShare share) {
                                        : ckpt::counted(local_ranks, "rank") + " x " + ckpt::counted(threads, "thread");
   return ranks + " on the " + ckpt::counted(share.cores, "core") + " allowed here: they take turns; better " +
          (threads > best ? "job.threads_per_rank = " + std::to_string(best) : "fewer ranks (--nproc)");
+}
+
+void yield_cores_to_computing() {
+  constexpr int kNice = 10;
+  (void)setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only: Linux has a priority per thread
 }
 
 }  // namespace titan::train

@@ -24,4 +24,8 @@ std::optional<int> cores_of_quota(const std::string& cpu_max);
 /// A warning if the ranks of this host have more threads than cores; else empty.
 std::string too_many_threads(int local_ranks, int threads, CoreShare share);
 
+/// Lowers the priority of this thread and of threads that it will start, so that threads that compute get the cores
+/// first.
+void yield_cores_to_computing();
+
 }  // namespace titan::train

@@ -67,8 +67,7 @@ void SignalLine::write_to_terminal(std::size_t columns) {
     }
     if (line_[at] == ' ') blank = at;
   }
-  constexpr std::string_view kErase = "\r\x1b[J";  // erases the progress bar and the terminal's "^C"
-  if (::write(STDERR_FILENO, kErase.data(), kErase.size()) < 0) return;
+  if (::write(STDERR_FILENO, kEraseProgress, std::strlen(kEraseProgress)) < 0) return;
   (void)!::write(STDERR_FILENO, line_ + start_, size_ - start_);
 }
 

@@ -6,6 +6,9 @@
 
 namespace titan::train {
 
+/// Erases the progress bar, and the terminal's "^C", from the line of the cursor.
+inline constexpr const char* kEraseProgress = "\r\x1b[J";
+
 /// Sets the form of lines on stderr. With `columns` > 0, it is the form for a terminal that is `columns` wide: without
 /// time and rank, wrapped between words, in place of a progress bar. With 0, it is the form of log files. Thread-safe.
 void signal_lines_for_terminal(std::size_t columns);

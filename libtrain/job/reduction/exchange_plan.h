@@ -75,7 +75,7 @@ struct ExchangePlan {
   std::int64_t buffer_elements() const;
 };
 
-/// Pieces of a swap in transit at once, per direction.
+/// Messages of a swap in transit at once, per direction.
 inline constexpr std::int64_t kSwapsUnderWay = 2;
 
 /// Plans sums over `count` micro-batches, with buffers of at most `elements`. `owners` has, by rank, the elements that

@@ -1,7 +1,5 @@
 #include "libtrain/job/run/near_tier.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "ckpt/run/near_folder.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/step_copy.h"
+#include "libtrain/job/host/cores.h"
 #include "libtrain/job/metrics/step_clock.h"
 
 namespace titan::train {
@@ -20,14 +19,13 @@ namespace {
 using ckpt::Code;
 using ckpt::Status;
 
-constexpr int kNice = 10;          // niceness of the copying thread; threads of a background save have the same
 constexpr unsigned kLastRead = 2;  // failed reads after which a step counts as lost: a single one may be wrong
 
 }  // namespace
 
 NearTier::NearTier(ckpt::Fs& fs, Options options) : fs_(fs), options_(std::move(options)) {
   thread_ = std::thread([this] {
-    (void)setpriority(PRIO_PROCESS, 0, kNice);  // of this thread: Linux has one per thread
+    yield_cores_to_computing();
     work();
   });
 }

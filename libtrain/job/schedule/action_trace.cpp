@@ -13,10 +13,10 @@ double microseconds(ActionTrace::Clock::duration duration) {
 
 std::vector<TraceSpan> ActionTrace::spans(int rank, Clock::time_point origin) const {
   std::vector<TraceSpan> out;
-  for (const Piece& piece : pieces_) {
-    const bool named = piece.name != nullptr;
-    out.push_back({rank, named ? piece.name : to_csv(piece.action), named ? piece.name : category_of(piece.action.kind),
-                   microseconds(piece.start - origin), microseconds(piece.end - piece.start)});
+  for (const Span& span : spans_) {
+    const bool named = span.name != nullptr;
+    out.push_back({rank, named ? span.name : to_csv(span.action), named ? span.name : category_of(span.action.kind),
+                   microseconds(span.start - origin), microseconds(span.end - span.start)});
   }
   // A nested span has ended before the span around it.
   std::ranges::stable_sort(out, {}, &TraceSpan::start_us);

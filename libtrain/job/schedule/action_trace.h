@@ -22,7 +22,7 @@ class ActionTrace {
     /// `name` must be static; it is the category too.
     In(ActionTrace* trace, const char* name) : In(trace) { name_ = name; }
     ~In() {
-      if (trace_ != nullptr) trace_->pieces_.push_back({name_, action_, start_, Clock::now()});
+      if (trace_ != nullptr) trace_->spans_.push_back({name_, action_, start_, Clock::now()});
     }
     In(const In&) = delete;
     In& operator=(const In&) = delete;
@@ -42,12 +42,12 @@ class ActionTrace {
   std::vector<TraceSpan> spans(int rank, Clock::time_point origin) const;
 
  private:
-  struct Piece {
+  struct Span {
     const char* name;
     Action action;
     Clock::time_point start, end;
   };
-  std::vector<Piece> pieces_;
+  std::vector<Span> spans_;
 };
 
 }  // namespace titan::train

@@ -16,28 +16,28 @@ namespace titan::train {
 namespace {
 
 /// Finds the tokens of texts, and makes them if that is this rank's task.
-Status settle_texts(const StartInputs& inputs, const recipe::Config& config, std::span<const KnownFile> checked,
-                    Start& start) {
+Status settle_texts(ckpt::Fs& fs, const StartInputs& inputs, const recipe::Config& config,
+                    std::span<const KnownFile> checked, Start& start) {
   std::string note;
   start.texts.clear();
   const bool mixed = !config.training.datasets.empty();
-  if ((!config.training.dataset_path && !mixed) || text_tokenizer(config, &note).empty()) {
+  if ((!config.training.dataset_path && !mixed) || text_tokenizer(fs, config, &note).empty()) {
     if (!note.empty()) start.warnings.push_back(std::move(note));
     return ckpt::ok_status();
   }
   TITAN_RETURN_IF_ERROR(recipe::data_set_choices(config).status());
   const auto vocabulary = static_cast<std::uint64_t>(start.plan.dims.vocab_size);
   const auto settle = [&](const std::string& path, const char* key, const ckpt::DataPosition* stored) -> Status {
-    TITAN_ASSIGN_OR_RETURN(TextCache cache, find_text_cache(config, path, key, vocabulary, checked, stored,
+    TITAN_ASSIGN_OR_RETURN(TextCache cache, find_text_cache(fs, config, path, key, vocabulary, checked, stored,
                                                             start.texts.empty() ? nullptr : &start.texts.front()));
     if (inputs.text_work == TextWork::kMake && !start.complete)
-      TITAN_RETURN_IF_ERROR(prove_text_cache(inputs.stop, inputs.say, cache));
+      TITAN_RETURN_IF_ERROR(prove_text_cache(fs, inputs.stop, inputs.say, cache));
     const bool needed = !cache.there && !start.complete;
     if (needed && inputs.text_work == TextWork::kNeed)
       return ckpt::failed("rank 0 has made " + cache.folder + ", and it is not seen here")
           .with_hint("all hosts of a run need one file system for job.dump_folder, and the same files as data");
     if (needed && inputs.text_work == TextWork::kMake)
-      TITAN_RETURN_IF_ERROR(make_text_cache(config, inputs.stop, inputs.say, cache));
+      TITAN_RETURN_IF_ERROR(make_text_cache(fs, config, inputs.stop, inputs.say, cache));
     start.warnings.insert(start.warnings.end(), cache.warnings.begin(), cache.warnings.end());
     start.texts.push_back(std::move(cache));
     return ckpt::ok_status();
@@ -96,11 +96,11 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
 
 /// Whether tokens of texts are damaged; a run makes them again. If only looking, reports whether they can be read as
 /// data.
-bool any_damaged(const StartInputs& inputs, Start& start) {
+bool any_damaged(ckpt::Fs& fs, const StartInputs& inputs, Start& start) {
   bool damaged = false;
   for (TextCache& cache : start.texts) {
     const Status proven = prove_text_cache(
-        inputs.stop, [&start](const std::string& line) { start.warnings.push_back(line); }, cache);
+        fs, inputs.stop, [&start](const std::string& line) { start.warnings.push_back(line); }, cache);
     damaged |= proven.ok() && !cache.there;
   }
   return damaged;
@@ -108,11 +108,11 @@ bool any_damaged(const StartInputs& inputs, Start& start) {
 
 }  // namespace
 
-Status open_data(const StartInputs& inputs, Start& start) {
+Status open_data(ckpt::Fs& fs, const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
   const std::vector<KnownFile> checked =
       known_files(inputs.checked_data, start.stored ? &start.stored->data : nullptr, config.training.dataset);
-  const Status texts = settle_texts(inputs, config, checked, start);
+  const Status texts = settle_texts(fs, inputs, config, checked, start);
   const bool made = std::all_of(start.texts.begin(), start.texts.end(), [](const TextCache& one) { return one.there; });
   if (texts.ok() && !made) {
     TITAN_ASSIGN_OR_RETURN(start.data, position_of_texts(config, start));
@@ -131,7 +131,7 @@ Status open_data(const StartInputs& inputs, Start& start) {
     return ckpt::ok_status();
   }
   if (!inputs.stop.check().ok()) return dataset.status();
-  if (texts.ok() && inputs.text_work == TextWork::kLook && !start.complete && any_damaged(inputs, start)) {
+  if (texts.ok() && inputs.text_work == TextWork::kLook && !start.complete && any_damaged(fs, inputs, start)) {
     TITAN_ASSIGN_OR_RETURN(start.data, position_of_texts(config, start));
     return ckpt::ok_status();
   }

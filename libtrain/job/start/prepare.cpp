@@ -35,7 +35,7 @@ Status open_model(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
     case StartMode::kTransfer: {
       TITAN_ASSIGN_OR_RETURN(start.weight_source,
                              manifest ? ckpt::weights_of(ckpt::CheckpointReader::known(fs, path, std::move(*manifest)))
-                             : inputs.open_weights ? inputs.open_weights(path)
+                             : inputs.open_weights ? inputs.open_weights(fs, path)
                                                    : ckpt::open_weights(fs, path));
       for (const std::string& note : start.weight_source->model_file_notes()) start.warnings.push_back(note);
       TITAN_ASSIGN_OR_RETURN(start.loaded, model_of_weights(inputs.loaded, *start.weight_source));
@@ -131,7 +131,7 @@ Status prepare_start(ckpt::Fs& fs, const StartInputs& inputs, const recipe::Perm
     start.verdict = match.status();
     if (match.ok()) start.match = std::move(*match);
   }
-  TITAN_RETURN_IF_ERROR(open_data(inputs, start));
+  TITAN_RETURN_IF_ERROR(open_data(fs, inputs, start));
   // A configured seed must be the run's; otherwise the run keeps the seed drawn at its first start.
   const std::uint64_t seed =
       config.debug.seed ? static_cast<std::uint64_t>(*config.debug.seed) : start.seed.value_or(0);

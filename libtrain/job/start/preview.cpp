@@ -10,7 +10,8 @@ namespace titan::train {
 namespace {
 
 Status open_alone(ckpt::Fs& fs, ckpt::Fs& watch, const StartInputs& inputs, bool prove_complete, Start& start) {
-  TITAN_RETURN_IF_ERROR(open_start(watch, inputs, start));
+  // Weights are read after the watch has gone; only the step of a resume is watched.
+  TITAN_RETURN_IF_ERROR(open_start(start.decision.mode == StartMode::kResume ? watch : fs, inputs, start));
   TITAN_RETURN_IF_ERROR(start.stored ? check_steps(start.loaded.config, start.decision.step) : ckpt::ok_status());
   return start.complete && prove_complete ? read_whole(fs, start.decision.path, start.id) : ckpt::ok_status();
 }

@@ -176,7 +176,7 @@ Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request,
 }
 
 Result<std::unique_ptr<ckpt::WeightSource>> open_source(ckpt::Fs& fs, const StartRequest& request) {
-  if (request.open_weights) return request.open_weights(request.init_from);
+  if (request.open_weights) return request.open_weights(fs, request.init_from);
   TITAN_ASSIGN_OR_RETURN(const std::string named, recipe::resolve_best(fs, request.init_from));
   TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, named));
   return ckpt::open_weights(fs, path);

@@ -1,4 +1,5 @@
 #include "ckpt/base/blake2b.h"
+#include "ckpt/base/hash.h"
 
 #include <gtest/gtest.h>
 

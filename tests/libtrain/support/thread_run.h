@@ -19,7 +19,7 @@ namespace titan::test {
 inline train::TrainOptions thread_options(const recipe::LoadedConfig& loaded, int rank, int ranks) {
   train::TrainOptions options;
   options.loaded = loaded;
-  options.open_weights = [](const std::string& path) { return ckpt::open_weights(ckpt::posix_fs(), path); };
+  options.open_weights = [](ckpt::Fs& fs, const std::string& path) { return ckpt::open_weights(fs, path); };
   options.env.rank = options.env.local_rank = rank;
   options.env.world = options.env.local_world = ranks;
   options.env.source = "titan";

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "ckpt/base/utf8.h"
 #include "recipe/text/byte_alphabet.h"
 
 namespace titan::recipe::testing {
@@ -12,7 +13,7 @@ inline std::string letter(unsigned char byte) {
   std::uint32_t code = 0;
   while (byte_of_letter(code) != byte) ++code;
   std::string text;
-  append_utf8(code, text);
+  ckpt::append_utf8(text, code);
   return text;
 }
 

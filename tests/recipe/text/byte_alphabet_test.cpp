@@ -1,4 +1,5 @@
 #include "recipe/text/byte_alphabet.h"
+#include "ckpt/base/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +33,8 @@ TEST(ByteAlphabet, ReadsTokens) {
 
 TEST(ByteAlphabet, WritesUtf8) {
   std::string text;
-  for (const std::uint32_t code : {0x7fu, 0x80u, 0x7ffu, 0x800u, 0xffffu, 0x10000u, 0x10ffffu}) append_utf8(code, text);
+  for (const std::uint32_t code : {0x7fu, 0x80u, 0x7ffu, 0x800u, 0xffffu, 0x10000u, 0x10ffffu})
+    ckpt::append_utf8(text, code);
   EXPECT_EQ(text, "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
 }
 

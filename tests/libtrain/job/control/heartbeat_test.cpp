@@ -30,7 +30,7 @@ struct FakeStore {
     std::lock_guard lock(mutex);
     return count;
   }
-  Heartbeat::Exchange exchange(int rank) {
+  Heartbeat::SendBeat exchange(int rank) {
     return [this, rank](const std::string& own, bool) {
       std::lock_guard lock(mutex);
       if (lost) throw std::runtime_error("connection reset");

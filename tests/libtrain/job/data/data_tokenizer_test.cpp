@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/text.h"
 #include "corpus/token_data.h"
 #include "recipe/keys/config.h"
@@ -35,7 +36,7 @@ std::vector<std::string> members(const std::string& path, const char* dataset = 
   recipe::Config config;
   config.training.dataset = dataset;
   config.training.dataset_path = path;
-  const auto tokenizer = tokenizer_of_data(config);
+  const auto tokenizer = tokenizer_of_data(ckpt::posix_fs(), config);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status().to_string();
   std::vector<std::string> names;
   for (const ckpt::ModelFilePlace& place : tokenizer->places) names.push_back(place.member);
@@ -51,12 +52,14 @@ TEST(DataTokenizer, IsThatOfTheFolders) {
   recipe::Config config;
   config.training.dataset = "tokens";
   config.training.dataset_path = one + "," + other;
-  EXPECT_EQ(tokenizer_of_data(config).status().code, ckpt::Code::kInvalid) << "one id stands for two texts";
+  EXPECT_EQ(tokenizer_of_data(ckpt::posix_fs(), config).status().code, ckpt::Code::kInvalid)
+      << "one id stands for two texts";
   config.training.dataset_path = one;
   config.validation.dataset_path = other;
-  EXPECT_TRUE(tokenizer_of_data(config).ok()) << "nothing is validated";
+  EXPECT_TRUE(tokenizer_of_data(ckpt::posix_fs(), config).ok()) << "nothing is validated";
   config.validation.enable = true;
-  EXPECT_THAT(tokenizer_of_data(config).status().message, ::testing::HasSubstr("validation.dataset_path: "));
+  EXPECT_THAT(tokenizer_of_data(ckpt::posix_fs(), config).status().message,
+              ::testing::HasSubstr("validation.dataset_path: "));
   EXPECT_THAT(members(one, "text"), IsEmpty());
   EXPECT_THAT(members(dir.write("raw.bin", "abcd")), IsEmpty());
 }
@@ -67,7 +70,7 @@ TEST(DataTokenizer, DocumentsBeginAndEndAsTheFoldersSay) {
   config.training.dataset = "tokens";
   config.training.dataset_path =
       folder(dir, "one", "a", {7}, {9, 11}) + "," + folder(dir, "two", "a", {7}, {8}) + "," + folder(dir, "three", "a");
-  const auto tokenizer = tokenizer_of_data(config);
+  const auto tokenizer = tokenizer_of_data(ckpt::posix_fs(), config);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().to_string();
   EXPECT_EQ(tokenizer->begin, 7u);
   EXPECT_THAT(tokenizer->ends, ElementsAre(8u, 9u)) << "the first id behind a text ends it";

@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ckpt/base/fs_posix.h"
 #include "recipe/keys/config.h"
 #include "tests/recipe/support/small_tokenizer.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/mem_fs.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::text_cache_test {
@@ -36,14 +39,15 @@ class TextCaches : public ::testing::Test {
     config.training.shuffle = false;
   }
   TextCache found(const ckpt::DataPosition* stored = nullptr) const {
-    auto cache = find_text_cache(config, *config.training.dataset_path, "data", kVocabulary, {}, stored);
+    auto cache =
+        find_text_cache(ckpt::posix_fs(), config, *config.training.dataset_path, "data", kVocabulary, {}, stored);
     EXPECT_TRUE(cache.ok()) << cache.status().to_string();
     return cache.ok() ? *cache : TextCache();
   }
   TextCache made(const ckpt::DataPosition* stored = nullptr) {
     TextCache cache = found(stored);
     const ckpt::Status status = make_text_cache(
-        config, {}, [&](const std::string& line) { said.push_back(line); }, cache);
+        ckpt::posix_fs(), config, {}, [&](const std::string& line) { said.push_back(line); }, cache);
     EXPECT_TRUE(status.ok()) << status.to_string();
     return cache;
   }
@@ -59,7 +63,8 @@ class TextCaches : public ::testing::Test {
     return all;
   }
   ckpt::Status error() const {
-    return find_text_cache(config, *config.training.dataset_path, "data", kVocabulary, {}, nullptr).status();
+    return find_text_cache(ckpt::posix_fs(), config, *config.training.dataset_path, "data", kVocabulary, {}, nullptr)
+        .status();
   }
 
   ScratchDir dir;
@@ -102,7 +107,7 @@ TEST_F(TextCaches, WhatIsDamagedIsMadeAgainWithTheSameBytes) {
   const auto prove = [&](TextCache& one) {
     said.clear();
     const ckpt::Status status = prove_text_cache(
-        {}, [&](const std::string& line) { said.push_back(line); }, one);
+        ckpt::posix_fs(), {}, [&](const std::string& line) { said.push_back(line); }, one);
     EXPECT_TRUE(status.ok()) << status.to_string();
     return one.there;
   };
@@ -157,12 +162,12 @@ TEST_F(TextCaches, EachSetOfAMixtureHasItsOwn) {
   config.training.datasets = {"path=" + std::string(dir / "data"), "path=" + std::string(dir / "more") + " weight=3"};
   std::vector<TextCache> caches;
   for (const char* folder : {"data", "more"}) {
-    auto cache = find_text_cache(config, dir / folder, "data", kVocabulary, {}, nullptr,
+    auto cache = find_text_cache(ckpt::posix_fs(), config, dir / folder, "data", kVocabulary, {}, nullptr,
                                  caches.empty() ? nullptr : &caches.front());
     ASSERT_TRUE(cache.ok()) << cache.status().to_string();
     const std::string looked = cache->tokenizer;
     ASSERT_TRUE(make_text_cache(
-                    config, {}, [](const std::string&) {}, *cache)
+                    ckpt::posix_fs(), config, {}, [](const std::string&) {}, *cache)
                     .ok());
     EXPECT_EQ(cache->tokenizer, looked);
     caches.push_back(std::move(*cache));
@@ -185,7 +190,7 @@ TEST_F(TextCaches, EachSetOfAMixtureHasItsOwn) {
 
   // The order of a set's files is that of the run, whatever the names are now.
   std::filesystem::rename(std::string(dir / "data/a.jsonl"), std::string(dir / "data/z.jsonl"));
-  const auto again = find_text_cache(config, dir / "data", "data", kVocabulary, {}, &origin);
+  const auto again = find_text_cache(ckpt::posix_fs(), config, dir / "data", "data", kVocabulary, {}, &origin);
   EXPECT_EQ(again->folder, caches[0].folder);
   EXPECT_TRUE(again->there);
 }
@@ -197,7 +202,7 @@ TEST_F(TextCaches, WhatCannotBecomeTokensIsRefusedBeforeAnythingIsMade) {
   dir.write("tok/tokenizer_config.json", "{}");
   EXPECT_THAT(error().hint, HasSubstr("--eos TOKEN"));
   dir.write("tok/tokenizer_config.json", R"({"eos_token":"<eos>"})");
-  const auto small = find_text_cache(config, *config.training.dataset_path, "data", 300, {}, nullptr);
+  const auto small = find_text_cache(ckpt::posix_fs(), config, *config.training.dataset_path, "data", 300, {}, nullptr);
   EXPECT_THAT(small.status().hint, HasSubstr("--model.vocab_size=301"));
   config.model.tokenizer = dir / "none";
   EXPECT_THAT(error().message, HasSubstr("model.tokenizer"));
@@ -209,7 +214,7 @@ TEST_F(TextCaches, HintsNameWhatARunCanDo) {
     dir.write("data/a.jsonl", text);
     TextCache cache = found();
     return make_text_cache(
-               config, {}, [](const std::string&) {}, cache)
+               ckpt::posix_fs(), config, {}, [](const std::string&) {}, cache)
         .hint;
   };
   EXPECT_EQ(hint("{\"body\":\"he\"}\n"), "training.text_field names the member of a line that is the text");
@@ -232,29 +237,47 @@ TEST_F(TextCaches, AStopLeavesNothing) {
   source.request(ckpt::StopReason::kTerminate);
   TextCache cache = found();
   EXPECT_EQ(make_text_cache(
-                config, ckpt::CancelToken(source), [](const std::string&) {}, cache)
+                ckpt::posix_fs(), config, ckpt::CancelToken(source), [](const std::string&) {}, cache)
                 .code,
             Code::kTerminated);
   EXPECT_FALSE(std::filesystem::exists(cache.folder));
   EXPECT_FALSE(std::filesystem::exists(cache.folder + ".tmp-rewrite"));
 }
 
+TEST_F(TextCaches, TokensAreMadeAndReadThroughTheFileSystemThatIsGiven) {
+  using ckpt::testing::Op;
+  TextCache cache = found();
+  ckpt::testing::FailingFs fs(ckpt::posix_fs());
+  fs.arm({.op = Op::kCreate, .repeat = ckpt::testing::Repeat::kSticky});
+  const auto say = [](const std::string&) {};
+  EXPECT_FALSE(make_text_cache(fs, config, {}, say, cache).ok());
+  EXPECT_FALSE(std::filesystem::exists(cache.folder));
+  fs.disarm();
+  ASSERT_TRUE(make_text_cache(fs, config, {}, say, cache).ok());
+  fs.arm({.op = Op::kPread, .path_part = cache.folder, .repeat = ckpt::testing::Repeat::kSticky});
+  EXPECT_TRUE(prove_text_cache(fs, {}, say, cache).ok());
+  EXPECT_FALSE(cache.there) << "an unreadable folder is made again";
+  EXPECT_EQ(text_tokenizer(fs, config), std::string(dir / "tok"));
+  ckpt::testing::MemFs memory;
+  EXPECT_FALSE(find_text_cache(memory, config, *config.training.dataset_path, "data", kVocabulary, {}, nullptr).ok());
+}
+
 TEST_F(TextCaches, TorchtitansAssetsMayBeElsewhere) {
   std::string note;
-  EXPECT_EQ(text_tokenizer(config, &note), std::string(dir / "tok"));
+  EXPECT_EQ(text_tokenizer(ckpt::posix_fs(), config, &note), std::string(dir / "tok"));
   config.model.tokenizer = "byte";
-  EXPECT_EQ(text_tokenizer(config, &note), "");
+  EXPECT_EQ(text_tokenizer(ckpt::posix_fs(), config, &note), "");
   config.model.hf_assets_path = dir / "tok";
-  EXPECT_EQ(text_tokenizer(config, &note), std::string(dir / "tok"));
+  EXPECT_EQ(text_tokenizer(ckpt::posix_fs(), config, &note), std::string(dir / "tok"));
   config.model.hf_assets_path = "./assets/hf";
-  EXPECT_EQ(text_tokenizer(config, &note), "./assets/hf") << "who asks for it has it";
+  EXPECT_EQ(text_tokenizer(ckpt::posix_fs(), config, &note), "./assets/hf") << "who asks for it has it";
   EXPECT_THAT(note, IsEmpty());
   config.training.corpus = "c4";
-  EXPECT_EQ(text_tokenizer(config, &note), "");
+  EXPECT_EQ(text_tokenizer(ckpt::posix_fs(), config, &note), "");
   EXPECT_THAT(note, HasSubstr("text is read as bytes"));
   config.training.dataset = "tokens";
   config.model.tokenizer = dir / "tok";
-  EXPECT_EQ(text_tokenizer(config, &note), "");
+  EXPECT_EQ(text_tokenizer(ckpt::posix_fs(), config, &note), "");
 }
 
 TEST_F(TextCaches, PatternsNameFiles) {

@@ -207,7 +207,7 @@ TEST(DecideStart, WeightsWithoutAnIdAreNotThoseOfARunThatBeganFromNothing) {
   StartRequest request;
   request.checkpoint_dir = kOwn;
   request.init_from = "weights";
-  request.open_weights = [](const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> {
+  request.open_weights = [](ckpt::Fs&, const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> {
     return ckpt::testing::fake_weights({}, "");
   };
   const auto refused = decide_start(f.fs, request, {});
@@ -260,7 +260,7 @@ TEST(DecideStart, WeightsThatDoNotOpenAreNoLongerNeededEither) {
        {ckpt::not_found("no such folder"), ckpt::incompatible("hf has no config.json"),
         ckpt::corrupt("hf/model.safetensors is cut short"), ckpt::failed("hf/config.json: permission denied"),
         ckpt::unsupported("hf: no such form")}) {
-    request.open_weights = [&](const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> {
+    request.open_weights = [&](ckpt::Fs&, const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> {
       return error;
     };
     Folders f;
