@@ -27,10 +27,10 @@ ckpt::Status check_state(std::span<const std::byte> values, std::uint64_t first,
     const std::string found =
         "element " + std::to_string(first + i) + " of " + name + " of " + source + " is " + std::to_string(value);
     if (slot.empty())
-      return ckpt::incompatible(found + ": a run cannot go on with it")
+      return ckpt::incompatible(found + ": a run cannot continue with it")
           .with_hint("the run that saved it had diverged: take an older checkpoint");
     return ckpt::incompatible(found + (std::isfinite(value) ? ": a mean of squares is never negative" : "") +
-                              ": a run cannot go on with it")
+                              ": a run cannot continue with it")
         .with_hint("take an older checkpoint; or the model alone, with a fresh optimizer: --skip 'optimizer.*'");
   }
   return {};

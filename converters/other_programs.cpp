@@ -35,7 +35,7 @@ const char* hint_for(FileKind kind) {
     case FileKind::kNpz:
       return "mlx_lm and older MLX write such: dict(numpy.load(FILE)), then safetensors.numpy.save_file under the "
              "names "
-             "of Hugging Face, beside config.json";
+             "of Hugging Face, next to config.json";
     case FileKind::kLfsPointer:
       return "fetch the file itself: `git lfs pull` in the folder that was cloned, or hf download";
     case FileKind::kWebPage:
@@ -118,7 +118,7 @@ constexpr Program kPrograms[] = {
        return at.is("", "mp_rank_00_model_states.pt") || at.is("", "_optim_states.pt") || is_run_of_deepspeed(at);
      },
      "DeepSpeed's own script writes the weights, given the folder that holds global_stepN: python -m "
-     "deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization (zero_to_fp32.py beside it is the same)"},
+     "deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization (zero_to_fp32.py next to it is the same)"},
     {"a Megatron checkpoint",
      [](const Folder& at) {
        return at.is("mp_rank_") || (at.has("common.pt") && at.has("metadata.json")) || at.has("distrib_optim.pt") ||

@@ -40,7 +40,7 @@ esac
 
 torch=$(readlink -f "$torch")
 LD_LIBRARY_PATH=$torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-# lib/libtitan_cuda.so, where it was built, needs CUDA's runtime and NCCL: they lie beside the torch of a CUDA wheel.
+# lib/libtitan_cuda.so, where it was built, needs CUDA's runtime and NCCL: they lie next to the torch of a CUDA wheel.
 for folder in "${torch%/*}/nvidia/cu13/lib" "${torch%/*}/nvidia/nccl/lib"; do
   [ ! -d "$folder" ] || LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$folder
 done

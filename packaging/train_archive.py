@@ -9,7 +9,7 @@ LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "titan-train
 
 
 def lay_out(stage, build):
-    """Makes of a folder in which the component titan-train was installed one that runs anywhere, beside any LibTorch."""
+    """Makes of a folder in which the component titan-train was installed one that runs anywhere, with any LibTorch."""
     program = os.path.join(stage, "libexec/titan-train")
     shutil.move(os.path.join(stage, "bin/titan-train"), program)
     shutil.copy(LAUNCHER, os.path.join(stage, "bin/titan-train"))

@@ -29,7 +29,7 @@ Result<std::unique_ptr<File>> Fs::open_member(const std::string& folder, const s
 }
 
 Result<std::unique_ptr<File>> Fs::open_large(const std::string& path) {
-  return unsupported(path + ": open for writing beside another: not offered by this file system");
+  return unsupported(path + ": open for writing in addition to another process: not offered by this file system");
 }
 
 Result<std::unique_ptr<File>> Fs::open_update(const std::string& path) {

@@ -76,7 +76,7 @@ Result<ListReport> list_one(Fs& fs, const std::string& path) {
   if (!step.valid)
     step.reason = entry.validity.message;
   else if (step.full)
-    step.reason = "one checkpoint: --resume " + shell_word(path) + " goes on from it, --init-from takes its weights";
+    step.reason = "one checkpoint: --resume " + shell_word(path) + " continues from it, --init-from takes its weights";
   return ListReport{.folder = path, .steps = {std::move(step)}};
 }
 

@@ -74,8 +74,8 @@ Digest contents_of(std::span<const DataFile> files);
 
 /// The position of a run that resumes at `stored` (a position without a mixture counts as one set). `there` is the
 /// position of a new run with the data as configured now, a mixture. The result is `there` with these changes:
-/// - Sets whose files have the contents of a stored set come first, in the stored order. They go on after the samples
-///   that were drawn from them, under the stored name if `stored` is a mixture.
+/// - Sets whose files have the contents of a stored set come first, in the stored order. They continue after the
+///   samples that were drawn from them, under the stored name if `stored` is a mixture.
 /// - The other sets follow, and start from their beginning. So do all sets if the kind of data differs.
 /// - A stored set begins a new pass if `cut_anew` (samples are cut or ordered differently), or if its number of
 ///   samples, seq_len or sample_stride differs.

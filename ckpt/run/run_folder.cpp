@@ -39,7 +39,7 @@ ResumeChoice choose(Steps& steps, const Judge& judge) {
       choice.blocked = entry.validity;
       if (choice.blocked.hint.empty())
         choice.blocked.hint =
-            "make " + entry.path + " readable, or move it away: to go on from an older step would abandon it";
+            "make " + entry.path + " readable, or move it away: to continue from an older step would abandon it";
       break;
     }
     std::string why = one_line(entry.validity);

@@ -132,7 +132,7 @@ std::string summary_text(const RunSummary& s, std::size_t width, const Palette& 
     out += palette.paint(Role::kDim, name + std::string(9 - name.size(), ' ')) + ckpt::wrapped_text(value, width, 9) +
            "\n";
   // A command to paste: the terminal wraps it.
-  if (!s.extend_command.empty()) out += palette.paint(Role::kDim, "go on    ") + escape(s.extend_command) + "\n";
+  if (!s.extend_command.empty()) out += palette.paint(Role::kDim, "continue ") + escape(s.extend_command) + "\n";
   return out;
 }
 

@@ -34,7 +34,7 @@ std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) 
   }
   if (!report.full_from.empty())
     facts.add("resume",
-              "goes on from " + escape(report.full_from) + ", not from this one: it has no " + named(report.dropped));
+              "continues from " + escape(report.full_from) + ", not from this one: it has no " + named(report.dropped));
   std::string out = facts.render(style.palette) + "\n";
   if (!report.written) return out + "nothing written: --dry-run\n";
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() + "\n";

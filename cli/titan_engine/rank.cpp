@@ -102,7 +102,7 @@ ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env
   } else {
     show_log_of_rank(env.rank, color);
   }
-  if (!of_launcher) options.resume_hint = "the same job goes on from the newest step";
+  if (!of_launcher) options.resume_hint = "the same job continues from the newest step";
   train::TrainOutcome outcome = train::train(options);
   if (console) console->end(outcome.exit_code, command.words);
   const Status& status = outcome.status;

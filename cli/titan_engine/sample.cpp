@@ -235,7 +235,7 @@ std::string too_long(const train::GenerationOptions& options, const Texts& texts
   const std::uint64_t length = options.prompt.size() + options.most;
   if (!texts.positions || length <= *texts.positions) return "";
   return "prompt and new text may have " + std::to_string(length) + " tokens, and the model was made for " +
-         std::to_string(*texts.positions) + ": it goes on, but what comes later may make little sense";
+         std::to_string(*texts.positions) + ": it continues, but what comes later may make little sense";
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void note_early_stops() {
 
 void answer_early_stops(const Command& command) {
   if (command.verb == "run" && std::getenv("RANK") != nullptr) return;
-  const std::string again = "nothing is lost: no rank had started; the same command goes on: ";
+  const std::string again = "nothing is lost: no rank had started; the same command continues: ";
   stop_at_once({.json = command.has("json"),
                 .hint = command.verb == "run" ? again + train::shell_line(command.words) : "",
                 .more = {SIGUSR1}});

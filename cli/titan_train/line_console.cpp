@@ -26,7 +26,7 @@ class LineConsole : public Console {
     const bool gone = deliver(1, line + "\n", &failed) == Delivery::kReaderGone;
     if (!lost_ && (gone || !failed.ok()))
       train::log_warn("step lines are lost: " + (gone ? "nobody reads standard output any more" : failed.message) +
-                      "; training goes on, and " + metrics_ + " has every step");
+                      "; training continues, and " + metrics_ + " has every step");
     lost_ = lost_ || gone || !failed.ok();
   }
 

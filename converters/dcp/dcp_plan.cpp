@@ -65,13 +65,13 @@ Result<ImportPlan> Planner::run() {
   } else if (layout_.huggingface) {
     plan_.notes.push_back(
         plan_.optimizer_steps.empty()
-            ? "the model alone: no optimizer state in the source, so a run cannot go on from this"
-            : "model and optimizer: a run cannot go on from this without lr_scheduler, dataloader and train_state "
+            ? "the model alone: no optimizer state in the source, so a run cannot continue from this"
+            : "model and optimizer: a run cannot continue from this without lr_scheduler, dataloader and train_state "
               "(give --config FILE.toml with optimizer, lr_scheduler and training)");
   } else {
     plan_.notes.push_back(
         "tensors only: the learning rate's curve, head counts, RoPE and eps are not in a DCP directory; a run cannot "
-        "go on from this "
+        "continue from this "
         "without lr_scheduler, dataloader and train_state (give --config torchtitan.toml)");
   }
   return std::move(plan_);

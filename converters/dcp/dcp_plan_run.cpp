@@ -83,7 +83,7 @@ Status Planner::take_alike() {
 
 Status Planner::take_run() {
   if (plan_.optimizer_steps.empty()) {
-    plan_.notes.push_back("the model alone: no optimizer state in the source, so a run cannot go on from this");
+    plan_.notes.push_back("the model alone: no optimizer state in the source, so a run cannot continue from this");
     return {};
   }
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));

@@ -49,7 +49,7 @@ Status missing_settings(const std::string& what, const std::optional<std::string
               : given ? "is not known, or is of another size"
                       : "is of another size"))
       .with_hint(
-          std::string(masked ? "this goes on without the mask:" : "add:") + line +
+          std::string(masked ? "this continues without the mask:" : "add:") + line +
           (rope && !qwen3
                ? "\n    TransformerModelArgs alone has theta 10000, and scaling none where its scaling_factor is 1"
                : "") +

@@ -46,7 +46,7 @@ bool is_number_of(double stored, double said) {
 Result<ItemValue> StoredValues::need(const std::string& name) const {
   Result<ItemValue> value = source_.value(name);
   if (!value.ok() && is_absent(value.status())) {
-    return ckpt::incompatible(source_.path() + " has no " + name + ": a run cannot go on from it")
+    return ckpt::incompatible(source_.path() + " has no " + name + ": a run cannot continue from it")
         .with_hint(kTensorsAlone);
   }
   return value;
@@ -86,7 +86,7 @@ Status StoredValues::check_list(const std::string& name, double expected, const 
     return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
   if (value.parts.empty())
     return ckpt::incompatible(source_.path() + ": " + name +
-                              " is empty, expected a learning rate: a run cannot go on from it")
+                              " is empty, expected a learning rate: a run cannot continue from it")
         .with_hint(kTensorsAlone);
   for (const ItemValue& part : value.parts) {
     const bool fits = part.is_number() && std::ranges::any_of(factors, [&](double factor) {

@@ -131,7 +131,7 @@ Status HfCheckpoint::scale_float8() {
     if (scales == by_name.end() || tensor.shape.size() != 2)
       return ckpt::incompatible(
           path_ + ": '" + tensor.name + "' is of F8_E4M3, and " +
-          (tensor.shape.size() == 2 ? "has no '" + tensor.name + "_scale_inv' beside it" : "no matrix"));
+          (tensor.shape.size() == 2 ? "has no '" + tensor.name + "_scale_inv' next to it" : "no matrix"));
     const ForeignTensor& found = tensors_[scales->second];
     const auto cut = [](std::uint64_t extent, std::uint64_t block) {
       return extent / block + (extent % block != 0 ? 1 : 0);
@@ -268,7 +268,7 @@ Opened open_one_of_two(Fs& fs, const std::string& path) {
   if (one.ok()) {
     TITAN_ASSIGN_OR_RETURN(unlike, difference(**one, **many));
     if (unlike.empty()) {
-      (*one)->notes_.push_back(single + " is read; " + kHfIndex + " beside it names the same tensors in other files");
+      (*one)->notes_.push_back(single + " is read; " + kHfIndex + " next to it names the same tensors in other files");
       return one;
     }
   }
@@ -289,7 +289,7 @@ Status note_others(Fs& fs, const std::string& path, HfCheckpoint& checkpoint) {
     if (entry.name.ends_with(kSafetensorsSuffix) && !checkpoint.has_file(entry.name)) others.push_back(entry.name);
   if (others.empty()) return {};
   std::ranges::sort(others);
-  checkpoint.notes_.push_back("not read: " + listed(others) + " beside " +
+  checkpoint.notes_.push_back("not read: " + listed(others) + " next to " +
                               (checkpoint.files() == 1 ? kHfWeights : "the files of " + std::string(kHfIndex)) +
                               "; a file is read when it is given itself, as in " + join_path(path, others.front()));
   return {};
@@ -352,7 +352,7 @@ Status near_miss_hf(Fs& fs, const std::string& path) {
   if (safe.size() == 1) return ckpt::not_found(start).with_hint("give the file itself: " + join_path(path, safe[0]));
   if (!safe.empty())
     return ckpt::not_found(start + ", which says what is in which file")
-        .with_hint("save_pretrained of transformers writes the index beside the files");
+        .with_hint("save_pretrained of transformers writes the index next to the files");
   if (!pickled.empty() && pickled[0].starts_with("consolidated"))
     return ckpt::not_found(start + ": Meta's own files, pickles of PyTorch, are not read")
         .with_hint(

@@ -16,7 +16,7 @@ namespace titan::convert {
 /// be taken.
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan);
 /// The beginning of the note that names files that are not copied.
-inline constexpr const char* kNotCopied = "left behind: ";
+inline constexpr const char* kNotCopied = "not taken: ";
 inline constexpr const char* kStateOfRun = "the state of a run, which is not read";
 /// The names in `entries` under which trainers keep the state of a run, which is not read.
 std::vector<std::string> training_state(const std::vector<ckpt::DirEntry>& entries);

@@ -24,7 +24,7 @@ struct Lack {
 };
 constexpr Lack kLacks[] = {
     {"Qwen2MoeForCausalLM", "experts that all tokens share"},
-    {"OlmoeForCausalLM", "norms of all queries and keys at once beside norms before the blocks"},
+    {"OlmoeForCausalLM", "norms of all queries and keys at once in addition to norms before the blocks"},
     {"DeepseekV2ForCausalLM", "latent attention and experts"},
     {"DeepseekV3ForCausalLM", "latent attention and experts"},
     {"SmolLM3ForCausalLM", "layers without RoPE"},

@@ -51,7 +51,7 @@ Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::strin
   return ckpt::incompatible(folder + " has no " + kHfConfig +
                             ": the numbers of heads, RoPE and eps are not in the tensors")
       .with_hint(
-          "put the model's config.json beside the weights, or say all of model.* in a file: titan-ckpt convert " +
+          "put the model's config.json next to the weights, or say all of model.* in a file: titan-ckpt convert " +
           ckpt::shell_word(source) + " NEW --to titan --config FILE.toml");
 }
 

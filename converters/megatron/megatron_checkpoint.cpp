@@ -64,7 +64,7 @@ class Checkpoint final : public ForeignCheckpoint {
                            " rows of the vocabulary are taken, also those that Megatron padded it with: "
                            "--config with model.vocab_size takes that many");
     if (!common_.why_optimizer.ok() && !options.look)
-      plan.notes.push_back("left behind: the optimizer's state: " + common_.why_optimizer.message);
+      plan.notes.push_back("not taken: the optimizer's state: " + common_.why_optimizer.message);
     return parts.of_raw(std::move(plan));
   }
 

@@ -112,8 +112,8 @@ class MistralFormat final : public Format {
   Status near_miss(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs, path));
     if (names.empty()) return {};
-    return ckpt::incompatible(path + " has no " + kParams + " beside the weights of Mistral's own layout")
-        .with_hint(std::string("put the model's ") + kParams + " beside them");
+    return ckpt::incompatible(path + " has no " + kParams + " next to the weights of Mistral's own layout")
+        .with_hint(std::string("put the model's ") + kParams + " next to them");
   }
   bool is_member(const std::string&) const override { return false; }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {

@@ -41,8 +41,8 @@ class TrainerCheckpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(ImportPlan plan, model_->plan(of_model(options)));
     if (!run && !options.look && !file_.empty())
       plan.notes.push_back(file_ + (why_.ok()
-                                        ? ": --config FILE.toml with optimizer, lr_scheduler and training goes on "
-                                          "with the run, optimizer included"
+                                        ? ": --config FILE.toml with optimizer, lr_scheduler and training continues "
+                                          "the run, optimizer included"
                                         : " cannot be read: " + why_.message));
     if (!run) return plan;
     note_training_state(plan);
@@ -58,7 +58,7 @@ class TrainerCheckpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(const bool config, file_there(fs_, ckpt::join_path(path(), kHfConfig)));
     if (!config)
       return ckpt::incompatible(ckpt::join_path(path(), file_) + " has no " + kHfConfig +
-                                " beside it, which says whose states they are")
+                                " next to it, which says whose states they are")
           .with_hint(std::string("copy the model's config.json there, or ") + kModelAlone);
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(path(), kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_,

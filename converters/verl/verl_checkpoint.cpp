@@ -57,7 +57,7 @@ Result<std::vector<std::string>> rank_files(Fs& fs, const std::string& folder, c
           .with_hint("rename it, if it is that rank's file");
     if (name->world == 0 || name->rank >= name->world || (world && *world != name->world))
       return corrupt(folder + " holds " + entry.name +
-                     (world ? " beside files of " + std::to_string(*world) + " ranks" : ", which is of no rank"));
+                     (world ? " next to files of " + std::to_string(*world) + " ranks" : ", which is of no rank"));
     if (name->world > kMostRanks)
       return ckpt::unsupported(folder + " is of " + std::to_string(name->world) + " ranks, at most " +
                                std::to_string(kMostRanks) + " are read");
@@ -115,8 +115,8 @@ class Checkpoint final : public TrainedSource {
     } else if (!options.look) {
       plan.notes.push_back(why_.ok()
                                ? "the weights alone are taken: --config FILE.toml with optimizer, lr_scheduler and "
-                                 "training goes on with the run, optimizer included"
-                               : "left behind: the optimizer's state, which cannot be read: " + why_.message);
+                                 "training continues the run, optimizer included"
+                               : "not taken: the optimizer's state, which cannot be read: " + why_.message);
     }
     return plan;
   }

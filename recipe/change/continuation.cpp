@@ -230,7 +230,7 @@ Status not_allowed(const Continuation& run, const StoredRun& stored) {
   }
   const std::string back = "put the checkpoint's value" + std::string(one ? "" : "s") + " back, or ";
   return status.with_hint(
-      back + (policy ? "choose a policy (`titan-train plan` draws each), for example:" : "go on with the change:") +
+      back + (policy ? "choose a policy (`titan-train plan` draws each), for example:" : "continue with the change:") +
       kPaste + "--allow " + ckpt::joined(names, ",") +
       (policy ? " --lr_scheduler.on_change=" + std::string(suggested_policy(run, stored)) : ""));
 }

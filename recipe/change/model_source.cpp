@@ -86,7 +86,7 @@ Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoi
           "\n    --model.flavor=debugmodel                  a model by its name (in a TOML file: flavor under [model])"
           "\n    --model.dim=256 --model.n_layers=6         a model by its size, and what else it has of its own"
           "\n    --init-from PATH                           the weights of a checkpoint or of a Hugging Face folder"
-          "\n    --resume PATH                              a checkpoint to go on with"
+          "\n    --resume PATH                              a checkpoint to continue from"
           "\n    --job.dump_folder=RUN                      the folder of a run that has checkpoints");
 }
 

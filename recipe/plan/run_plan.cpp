@@ -250,7 +250,7 @@ Status check_own_folder(const std::string& key, const std::string& folder, const
   const std::string own = ckpt::without_slashes(folder), steps = ckpt::without_slashes(config.checkpoint.folder);
   if (!own.empty() && own != "." && own != steps && !own.starts_with(steps + "/")) return ckpt::ok_status();
   return ckpt::invalid(key + " \"" + folder + "\" is no folder of its own below job.dump_folder")
-      .with_hint("leave it out, or name one beside checkpoint.folder (\"" + config.checkpoint.folder + "\")");
+      .with_hint("leave it out, or name one next to checkpoint.folder (\"" + config.checkpoint.folder + "\")");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class EarlySignals(unittest.TestCase):
                     self.assertEqual(process.returncode, code, log)
                     self.assertTrue(log.startswith(f"error: {said}\n"), log)
                     if verb == "run":
-                        self.assertIn(f"  hint: nothing is lost: no rank had started; the same command goes on: {harness.TRAIN} run {fifo}\n", log)
+                        self.assertIn(f"  hint: nothing is lost: no rank had started; the same command continues: {harness.TRAIN} run {fifo}\n", log)
 
     def hold_open(self, fifo):
         """Until somebody reads it, who then waits for more."""

@@ -196,7 +196,7 @@ CASES = [
     ("or resume into a new job.dump_folder", "titan-train plan small.toml --resume run@1", "job.dump_folder", "titan-train plan small.toml --resume run@1 --job.dump_folder=new", 0),
     ("Leave out --resume required", "titan-train plan small.toml --resume required --job.dump_folder=new", "Leave out --resume required", "titan-train plan small.toml --job.dump_folder=new", 0),
     ("add --init-from PATH, or leave out the rules", "titan-train plan open.toml --skip a --job.dump_folder=new", "add --init-from PATH", "titan-train plan open.toml --init-from hf --job.dump_folder=new", 0),
-    ("or leave out --resume to go on", "titan-train plan small.toml --resume never", "leave out --resume", "titan-train plan small.toml", 0),
+    ("or leave out --resume to continue", "titan-train plan small.toml --resume never", "leave out --resume", "titan-train plan small.toml", 0),
     ("put the checkpoint's value back, or start a new run", "titan-train plan small.toml --model.norm_eps=1e-3 --training.steps=3", "--init-from", "titan-train plan open.toml --init-from run@2 --job.dump_folder=new", 0),
     ("leave it out of --allow", "titan-train plan small.toml --allow checkpoint.interval --job.dump_folder=new", "leave it out of --allow", "titan-train plan small.toml --job.dump_folder=new", 0),
     ("start a new run from the weights with --init-from PATH", "titan-train plan small.toml --allow model.dim --job.dump_folder=new", "--init-from PATH", "titan-train plan open.toml --init-from run@2 --job.dump_folder=new", 0),

@@ -182,7 +182,7 @@ class NoSilentExit(unittest.TestCase):
                 steps = harness.published_steps(self.run)
                 self.assertEqual(steps, [max(harness.step_lines(self.run))], log)
                 self.assertRegex(log, r"saving step \d+, then stopping \(\w+")
-                self.assertIn(f"note: exit 75: saved; the same job goes on from step {steps[0]}\n", log)
+                self.assertIn(f"note: exit 75: saved; the same job continues from step {steps[0]}\n", log)
                 self.assertEqual(harness.leftovers(self.run), [])
 
 

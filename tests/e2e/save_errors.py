@@ -118,7 +118,7 @@ class SaveErrors(unittest.TestCase):
                 (self.work / "shim.log").unlink(missing_ok=True)
                 log = self.train(0, {"checkpoint.keep_latest_k": 0}, error)
                 self.assertRegex(log, r" E r0 step 2 could not be saved; caused by: .*/optimizer/")
-                self.assertIn("training goes on without step 2: 1 of 3 failures in a row that end the run (checkpoint.max_save_failures); nothing is saved yet", log)
+                self.assertIn("training continues without step 2: 1 of 3 failures in a row that end the run (checkpoint.max_save_failures); nothing is saved yet", log)
                 self.assertEqual(self.whole_steps(), [4, 6])
                 self.assertEqual(self.failed_events(), [2])
                 self.assertEqual(sorted(harness.step_lines(self.run_folder)), [1, 2, 3, 4, 5, 6])
@@ -140,7 +140,7 @@ class SaveErrors(unittest.TestCase):
         _, log = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 75, log)
         self.assertEqual(self.failed_events(), [1])
-        self.assertLess(log.index("training goes on without step 1: 1 of 3 failures"), log.index(f"step {early[0]} saved"))
+        self.assertLess(log.index("training continues without step 1: 1 of 3 failures"), log.index(f"step {early[0]} saved"))
         self.assertEqual(self.whole_steps()[:1], early)
 
     def test_a_rank_0_that_cannot_publish_goes_on_too(self):
@@ -150,7 +150,7 @@ class SaveErrors(unittest.TestCase):
     def test_nothing_is_deleted_after_a_save_that_failed(self):
         # The newest step is 2 when the save of 4 fails; it must be there until 6 is.
         log = self.train(0, {"checkpoint.on_save_error": "continue"}, match="step-00000004.tmp-")
-        self.assertLess(log.index("training goes on without step 4"), log.index("retention removed step-00000002"))
+        self.assertLess(log.index("training continues without step 4"), log.index("retention removed step-00000002"))
         self.assertLess(log.index("step 6 saved"), log.index("retention removed step-00000002"))
         self.assertEqual(self.whole_steps(), [6])
 

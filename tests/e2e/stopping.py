@@ -82,7 +82,7 @@ class Stopping(unittest.TestCase):
                 self.assertEqual(len(said), 1, log)
                 self.assertRegex(log, self.stopped_by("Ctrl-C", nproc))
                 step = harness.published_steps(self.run)[-1]
-                self.assertIn(f"note: exit 75: saved; the same command goes on from step {step}: ", log)
+                self.assertIn(f"note: exit 75: saved; the same command continues from step {step}: ", log)
                 self.assertEqual(self.go_on_words(log), harness.command(CONFIG, nproc, self.keys(ENDLESS)))
                 self.assertEqual(self.errors(log), [])
 
@@ -104,7 +104,7 @@ class Stopping(unittest.TestCase):
         done = len([step for step in harness.step_lines(self.run) if step > 2])
         self.assertIn(int(lost[1] or 1) - done, (0, 1), log)  # the line of the last step may be missing
         self.assertIn(lost[0], (self.run / "logs" / "rank-0.log").read_text())
-        self.assertIn("note: exit 130: the same command goes on from step 2: ", log)
+        self.assertIn("note: exit 130: the same command continues from step 2: ", log)
         self.assertEqual(self.errors(log), [])
 
     def test_04_sigterm_and_sigusr1_say_it_too_and_promise_nothing_of_a_second_one(self):
@@ -130,7 +130,7 @@ class Stopping(unittest.TestCase):
         self.assertIn("saving step 3, then stopping (debug.stop_at_step)", log)
         again = self.train(0, debug__stop_at_step=3)
         self.assertIn(f"nothing to do, complete: {self.run}/checkpoint/step-00000003 is at debug.stop_at_step = 3\n", again)
-        self.assertTrue(again.splitlines()[-1].startswith("note: go on from step 3: "), again)
+        self.assertTrue(again.splitlines()[-1].startswith("note: continue from step 3: "), again)
         past = self.train(0, debug__stop_at_step=2)
         self.assertIn("is past debug.stop_at_step = 2", past)
         self.assertEqual(harness.published_steps(self.run), [3])
@@ -140,7 +140,7 @@ class Stopping(unittest.TestCase):
         words = self.go_on_words(log)
         self.assertNotIn("--resume", words)
         self.assertFalse([word for word in words if "stop_at_step" in word], words)
-        self.assertIn("note: exit 75: saved; go on from step 3: ", log)
+        self.assertIn("note: exit 75: saved; continue from step 3: ", log)
         done = subprocess.run(words, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(harness.published_steps(self.run), [3, 10])
@@ -171,7 +171,7 @@ class Stopping(unittest.TestCase):
         self.assertEqual(self.errors(log), [f"error: rank 1 (pid {victim}) was killed by signal 9 (SIGKILL)"])
         self.assertRegex(log, r"  hint: .*out-of-memory killer")
         self.assertNotIn("its log is", log)
-        self.assertIn("note: exit 3: the same command goes on from step 5: ", log)
+        self.assertIn("note: exit 3: the same command continues from step 5: ", log)
 
     def test_11_a_complete_run_says_so_first_and_asks_where_another_model_was_meant(self):
         self.train()
@@ -218,7 +218,7 @@ class Stopping(unittest.TestCase):
         self.assertEqual([rank.returncode for rank in ranks], [75, 75], logs)
         self.assertIn("Ctrl-C: stopping after this step, then saving it", logs[0])
         step = harness.published_steps(self.run)[-1]
-        self.assertTrue(logs[0].endswith(f"note: exit 75: saved; the same job goes on from step {step}\n"), logs[0])
+        self.assertTrue(logs[0].endswith(f"note: exit 75: saved; the same job continues from step {step}\n"), logs[0])
         self.assertEqual(logs[1], "")
 
     def test_15_a_rank_that_ends_before_it_meets_the_others_is_not_silent(self):
@@ -235,7 +235,7 @@ class Stopping(unittest.TestCase):
         logs = [rank.communicate(timeout=60)[1] for rank in ranks]
         self.assertEqual([rank.returncode for rank in ranks], [0, 0], logs)
         self.assertIn("nothing to do, complete: ", logs[0])
-        self.assertIn("note: go on from step 3: the same job with ", logs[0])
+        self.assertIn("note: continue from step 3: the same job with ", logs[0])
         self.assertEqual((self.run / "metrics.jsonl").read_text(), before)
 
     def test_17_a_lost_rank_is_one_error_under_another_launcher(self):
@@ -293,7 +293,7 @@ class Stopping(unittest.TestCase):
         self.assertNotIn("exited with code", log)
 
     def test_22_step_lines_that_nobody_gets_are_said_once(self):
-        lost = f"; training goes on, and {self.run}/metrics.jsonl has every step"
+        lost = f"; training continues, and {self.run}/metrics.jsonl has every step"
         for where, why in (("full", "standard output: write: No space left on device"), ("pipe", "nobody reads standard output any more")):
             with self.subTest(stdout=where):
                 shutil.rmtree(self.run, ignore_errors=True)
@@ -343,7 +343,7 @@ class Stopping(unittest.TestCase):
                 self.assertEqual(process.returncode, 75, log)
                 self.assertIn(f", then stopping ({said})", log)
                 self.assertEqual(self.errors(log), [])
-                self.assertIn(f"note: exit 75: saved; the same command goes on from step {harness.published_steps(self.run)[-1]}: ", log)
+                self.assertIn(f"note: exit 75: saved; the same command continues from step {harness.published_steps(self.run)[-1]}: ", log)
 
     def ends_at_once(self, process, code=75):
         """The seconds that a SIGTERM takes are those of work that is left, and of a save of a few kilobytes."""

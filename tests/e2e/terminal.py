@@ -88,7 +88,7 @@ class Terminal(unittest.TestCase):
 
     def test_a_run_reads_along_and_ends_with_a_summary(self):
         self.assertEqual(self.code, 0, self.text)
-        self.fits(self.drawn, but="^go on ")  # a line to paste stays one line
+        self.fits(self.drawn, but="^continue ")  # a line to paste stays one line
         steps = [line for line in self.lines if re.match(r"step +\d+/12  loss", line)]
         self.assertEqual([int(re.match(r"step +(\d+)", line)[1]) for line in steps], [1, 2, 4, 6, 8, 10, 12], self.text)
         self.assertRegex(steps[3], r"^step  6/12  loss  +\d\.\d{4}  lr \d\.\d\de-\d+  tok/s +[\d.]+k? \( *[\d.]+k? a rank\)  eta ")
@@ -100,7 +100,7 @@ class Terminal(unittest.TestCase):
         self.assertRegex(tail, r"done +12 steps in .*, 6,144 tokens|done +12 steps in")
         self.assertRegex(tail, r"loss +\d.* at step 12, best \d.* at step \d+")
         self.assertRegex(tail, r"newest +run/checkpoint/step-00000012")
-        self.assertRegex(tail, r"go on +.*--training.steps=24")
+        self.assertRegex(tail, r"continue +.*--training.steps=24")
 
     def test_the_bar_is_drawn_below_and_gone_at_the_end(self):
         bars = [line for line in self.drawn if re.match(r"\[[\d.hms]+\] +\d+%  step", line)]
@@ -109,7 +109,7 @@ class Terminal(unittest.TestCase):
         self.assertFalse([line for line in self.lines if re.match(r"\[[\d.hms]+\] +\d+%", line)], self.text)
 
     def test_the_line_that_goes_on_goes_on(self):
-        line = next(line for line in self.lines if line.startswith("go on "))[len("go on ") :].strip()
+        line = next(line for line in self.lines if line.startswith("continue "))[len("continue ") :].strip()
         done = subprocess.run(line, shell=True, cwd=self.work, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("step: 24", done.stdout)

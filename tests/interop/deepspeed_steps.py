@@ -196,7 +196,7 @@ def main():
             (step.parent / "latest").write_text(name)
             config.save_pretrained(step.parent)
             said = both_ways.titan_ckpt("convert", step.parent, work / "ours", "--to", "titan")
-            if "left behind" in said or "the order of the ranks" in said:  # torch keeps the name of each rank's file
+            if "not taken: " in said or "the order of the ranks" in said:  # torch keeps the name of each rank's file
                 both_ways.fail(f"{form}: the notes are\n{said}")
             both_ways.titan_ckpt("verify", step)
             steps.check_tensors(work / "ours", saved, work, config)

@@ -282,7 +282,7 @@ bool Saves::ends_run(const SaveOutcome& outcome) const {
 void Saves::handle(const SaveOutcome& outcome) {
   schedule_->over(outcome.times.stall);
   if (outcome.report.ok() || ends_run(outcome)) return handle_as_fatal(outcome);
-  tell_failure(outcome, "training goes on without " + step_text(outcome.step) + ": " +
+  tell_failure(outcome, "training continues without " + step_text(outcome.step) + ": " +
                             std::to_string(failures_with(outcome)) + " of " +
                             std::to_string(run_.config().checkpoint.max_save_failures) +
                             " failures in a row that end the run (checkpoint.max_save_failures); " + safe_text());

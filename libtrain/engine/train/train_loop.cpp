@@ -246,7 +246,7 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   }
   const std::uint64_t back = action == kRollback ? saves_.saved()->progress.step : found.step - 1;
   if (action == kRollback && stop) {
-    log_warn(one_line(found) + "; the run stops, and goes on from step " + std::to_string(back));
+    log_warn(one_line(found) + "; the run stops, and continues from step " + std::to_string(back));
     return back;
   }
   const std::string then = action == kRollback

@@ -102,7 +102,7 @@ void Trainer::shut_down() {
            (stop_requested() && passed >= kLastDeletions);
   });
   if (!over && !stop_requested())
-    log_warn("retention: deletions take longer than checkpoint.io_timeout_seconds; the next start goes on with them");
+    log_warn("retention: deletions take longer than checkpoint.io_timeout_seconds; the next start continues with them");
   run_.root_objects.retention.reset();
 }
 

@@ -30,7 +30,7 @@ std::string lines(std::initializer_list<std::string> list) {
 }
 
 constexpr const char* kMakeText =
-    "make a text file of it and name that one; to train on it as it stands, rename it to .txt (a run goes on with a "
+    "make a text file of it and name that one; to train on it as it stands, rename it to .txt (a run continues with a "
     "renamed file):";
 
 /// Three lines of Python that write the column "text" of `path` to a text file: the import, the call that opens it, and
@@ -180,9 +180,9 @@ Status check_data_folder(const std::string& folder, const std::string& key) {
   if (holds_steps(folder + "/checkpoint") || there(folder, "checkpoint/run.lock") ||
       (there(folder, "metrics.jsonl") && there(folder, "config.toml")))
     return no_data(key, folder, "a run folder",
-                   give + "; to go on with that run: --job.dump_folder=" + ckpt::shell_word(folder));
+                   give + "; to continue with that run: --job.dump_folder=" + ckpt::shell_word(folder));
   if (there(folder, "manifest.json") && there(folder, "model"))
-    return no_data(key, folder, "a checkpoint", give + "; to go on from it: --resume " + ckpt::shell_word(folder));
+    return no_data(key, folder, "a checkpoint", give + "; to continue from it: --resume " + ckpt::shell_word(folder));
   if (holds_steps(folder)) return no_data(key, folder, "a folder of checkpoints", give);
   if (holds_shards(folder, ".mds"))
     return no_data(key, folder, "a data set of MosaicML (MDS)", streamed_rows(folder, "streaming", "local="));

@@ -145,7 +145,7 @@ Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const Rep
   const std::vector<std::uint64_t> cuts = cuts_of(history, range);
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     ReplaySegment segment{cuts[i], cuts[i + 1]};
-    const std::string why = i == 0 ? "the replay would begin" : "a start with other settings went on";
+    const std::string why = i == 0 ? "the replay would begin" : "a start with other settings continued";
     TITAN_ASSIGN_OR_RETURN(const ckpt::StepEntry* const start, start_at(scan, range, segment.from, why));
     TITAN_ASSIGN_OR_RETURN(const ckpt::StepEntry* const next, configured_by(scan, range, segment.from));
     TITAN_ASSIGN_OR_RETURN(segment.checkpoint, fs.real_path(start->path));

@@ -39,10 +39,10 @@ std::string mismatch_hint(const std::vector<std::string>& weights, const std::ve
   const std::int64_t there = recipe::layers_in(weights), here = recipe::layers_in(parameters);
   if (there > 0 && there != here)
     return "the weights have " + std::to_string(there) + " layers, the model " + std::to_string(here) +
-           ": set model.n_layers, or in a config.json beside the weights set num_hidden_layers to " +
+           ": set model.n_layers, or in a config.json next to the weights set num_hidden_layers to " +
            std::to_string(there) + "; or leave layers out with --skip GLOB";
   if (!mismatch.same_shape && mismatch.missing == std::vector<std::string>{std::string(recipe::kHeadName)})
-    return "if the head is the embedding, set tie_word_embeddings to true in the config.json beside the weights, or "
+    return "if the head is the embedding, set tie_word_embeddings to true in the config.json next to the weights, or "
            "model.tied_embeddings; else draw it anew with create = [\"" +
            std::string(recipe::kHeadName) + "\"] in a file for --init-map";
   return "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where: titan-train "

@@ -117,7 +117,7 @@ void OwnSteps::judge_near(ckpt::StepEntry& entry) {
     if (here < there)
       entry.validity =
           ckpt::corrupt(entry.path + " is of start " + std::to_string(here) + " of the run, and " + durable.path +
-                        " of start " + std::to_string(there) + ", which went on without it");
+                        " of start " + std::to_string(there) + ", which continued without it");
     return;
   }
 }

@@ -194,7 +194,7 @@ Status check_steps(const recipe::Config& config, std::uint64_t checkpoint_step) 
   const std::string present = std::to_string(checkpoint_step);
   return ckpt::incompatible("the checkpoint is at step " + present +
                             ", beyond training.steps = " + std::to_string(steps))
-      .with_hint("raise training.steps: to " + present + ", which ends the run there, or to more, to go on");
+      .with_hint("raise training.steps: to " + present + ", which ends the run there, or to more, to continue");
 }
 
 std::int64_t stored_global_batch(const ckpt::Settings& accepted) {

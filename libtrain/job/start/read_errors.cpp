@@ -41,7 +41,7 @@ Result<std::uint64_t> step_to_skip(const recipe::Config& config, const StartRequ
   if (!step) return error;
   if (config.checkpoint.on_read_error != "fallback" && !is_near_place(request, *place))
     return error.with_hint(
-        "checkpoint.on_read_error = \"fallback\" goes on from the next older step when a second reader cannot read "
+        "checkpoint.on_read_error = \"fallback\" continues from the next older step when a second reader cannot read "
         "this place either; step " +
         std::to_string(*step) + " is left as it is");
   const Status again = second(*place);

@@ -139,8 +139,8 @@ std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool sa
   const std::string text = begin_of_line(exit_code, step.has_value());
   if (!step) return text + "no step is saved; the same " + what + " starts anew" + command;
   const std::string from = " from step " + std::to_string(*step);
-  if (same) return text + "the same " + what + " goes on" + from + command;
-  return text + "go on" + from + command;
+  if (same) return text + "the same " + what + " continues" + from + command;
+  return text + "continue" + from + command;
 }
 
 }  // namespace titan::train

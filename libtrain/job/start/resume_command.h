@@ -37,7 +37,7 @@ std::vector<std::string> words_without_keys(const std::vector<std::string>& word
 /// `words` as a line for a POSIX shell.
 std::string shell_line(const std::vector<std::string>& words);
 
-/// The last line of a run that ends early: "exit 75: saved; the same command goes on from step 242: COMMAND". `same`:
+/// The last line of a run that ends early: "exit 75: saved; the same command continues from step 242: COMMAND". `same`:
 /// the command or job is unchanged; `what`: "command" or "job"; `line`: the command line; empty if it is not known.
 std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
                        const std::string& line);

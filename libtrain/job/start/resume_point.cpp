@@ -84,7 +84,7 @@ Status check_origin(ckpt::Fs& fs, const std::string& path, const ckpt::Manifest&
   if (origin == id && !id.empty()) return ckpt::ok_status();
   return ckpt::incompatible("the run folder already has step " + std::to_string(manifest.step) +
                             ", which did not begin from " + given)
-      .with_hint("leave out " + given + " to go on with the run's own newest step, or choose a new job.dump_folder");
+      .with_hint("leave out " + given + " to continue with the run's own newest step, or choose a new job.dump_folder");
 }
 
 Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const OwnSteps& own, const ckpt::ResumeChoice& newest,
@@ -243,7 +243,7 @@ Status check_way(const std::vector<const ckpt::StepEntry*>& newer, const SavePla
     const std::string what =
         entry.path + (entry.pinned ? ", pinned by .keep," : "") + " is valid, and no resume can start from it";
     if (saves.publishes(entry.step))
-      return ckpt::incompatible(what + ": this run goes on after step " + std::to_string(decision.step) +
+      return ckpt::incompatible(what + ": this run continues after step " + std::to_string(decision.step) +
                                 " and will save a step " + std::to_string(entry.step) +
                                 " of its own, which never replaces it")
           .with_hint("move it out of the folder, or use another job.dump_folder");
@@ -382,7 +382,7 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
 
   if (request.only_new && !own.names().steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + own.list())
-        .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
+        .with_hint("choose a new job.dump_folder, or leave out --resume to continue");
   TITAN_ASSIGN_OR_RETURN(StartDecision decision, choose(fs, request, own));
   TITAN_RETURN_IF_ERROR(check_way(own.newer_than(decision.step), request.saves, decision));
   return decision;

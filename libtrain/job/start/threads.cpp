@@ -31,7 +31,7 @@ std::string unused_thread_variable(const std::optional<std::string>& typed, cons
   const std::string count = std::to_string(threads);
   if (!typed || *typed == count) return "";
   const char* why = config.job.threads_per_rank > 0 ? "job.threads_per_rank"
-                    : stored                        ? "the checkpoint that it goes on from"
+                    : stored                        ? "the checkpoint that it continues from"
                                                     : "its part of the cores";
   return "OMP_NUM_THREADS=" + *typed + " is not used: a rank computes with " + count +
          (threads == 1 ? " thread (" : " threads (") + why + "); job.threads_per_rank sets another number";

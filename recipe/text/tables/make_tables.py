@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_tables.py: writes new_codes.inc and nfc_*.inc beside itself, from the Unicode Character Database.
+"""make_tables.py: writes new_codes.inc and nfc_*.inc next to itself, from the Unicode Character Database.
 
 Needs what has the database: Python 3.11 (Unicode 14.0, that of PCRE2 10.42), the package unicodedata2 16.0.0 (Unicode 16.0,
 that of Oniguruma in Hugging Face's tokenizers), and perl 5.36 for the age of each code point.

@@ -73,7 +73,7 @@ TEST(SummaryText, SaysWhatWasDoneAndHowToGoOn) {
             "loss     2.6312 at step 200, best 2.6104 at step 190; validation 2.5900 at step\n"
             "         200\n"
             "newest   run1/checkpoint/step-00000200\n"
-            "go on    titan-train run my.toml --training.steps=400\n");
+            "continue titan-train run my.toml --training.steps=400\n");
   summary = {51, 100, 200, 3, 2.9, 99, 51200, 10, {}, 0, "", ""};
   EXPECT_THAT(summary_text(summary, 80, kPlain),
               HasSubstr("stopped  at step 100 of 200, 50 made in 10s, 51,200 tokens"));

@@ -473,7 +473,7 @@ TEST(DcpOfHuggingFace, FurtherModelsOfAccelerateAndPicklesAreNamed) {
               Contains("not read: 'optimizer_1', 'pytorch_model_fsdp_1': accelerate saved several here, of which "
                        "the first is taken; for another model give its own folder, as in "
                        "/run/checkpoint-7/pytorch_model_fsdp_1"));
-  EXPECT_THAT(whole, Contains(HasSubstr("left behind: 'random_states_0.pkl', 'scheduler.bin'")));
+  EXPECT_THAT(whole, Contains(HasSubstr("not taken: 'random_states_0.pkl', 'scheduler.bin'")));
   EXPECT_THAT(notes(kFolder), ::testing::Not(Contains(HasSubstr("not read"))));
   const auto second = dcp_format().open(fs, "/run/checkpoint-7/pytorch_model_fsdp_1");
   ASSERT_TRUE(second.ok());

@@ -56,7 +56,7 @@ class TwoSources : public ::testing::Test {
 };
 
 TEST_F(TwoSources, TheSameTensorsAreReadWithANote) {
-  EXPECT_THAT(notes(), Contains(HasSubstr("model.safetensors.index.json beside it names the same tensors")));
+  EXPECT_THAT(notes(), Contains(HasSubstr("model.safetensors.index.json next to it names the same tensors")));
 }
 
 TEST_F(TwoSources, OtherValuesOrNamesAreRefusedWithBothNamed) {
@@ -100,11 +100,11 @@ TEST_F(TwoSources, AnIndexWithoutItsFilesIsPassedOverWithANote) {
 TEST_F(TwoSources, WhatATrainerLeftIsNamed) {
   for (const char* name : {"optimizer.pt", "scheduler.pt", "trainer_state.json", "rng_state.pth", "README.md"})
     put(name, "x");
-  EXPECT_THAT(notes(), Contains(HasSubstr("left behind: 'optimizer.pt', 'rng_state.pth', 'scheduler.pt', "
+  EXPECT_THAT(notes(), Contains(HasSubstr("not taken: 'optimizer.pt', 'rng_state.pth', 'scheduler.pt', "
                                           "'trainer_state.json': the state of a run")));
   const auto file = convert_to(fs, "/hf/model.safetensors", "/x", {.dry_run = true});
   testing::expect_ok(file);
-  EXPECT_THAT(file->notes, Not(Contains(HasSubstr("left behind")))) << "the folder was not asked for";
+  EXPECT_THAT(file->notes, Not(Contains(HasSubstr("not taken: ")))) << "the folder was not asked for";
 }
 
 TEST_F(TwoSources, AnotherModelBesideIsNamedAndReadWhenItIsGiven) {
@@ -114,7 +114,7 @@ TEST_F(TwoSources, AnotherModelBesideIsNamedAndReadWhenItIsGiven) {
   second.at("model.norm.weight").bytes[1] ^= 1;
   put("model_1.safetensors", testing::safetensors_file(second));  // accelerate's second model
   put("adapter_model.safetensors", "x");
-  EXPECT_THAT(notes(), Contains("not read: 'adapter_model.safetensors', 'model_1.safetensors' beside "
+  EXPECT_THAT(notes(), Contains("not read: 'adapter_model.safetensors', 'model_1.safetensors' next to "
                                 "model.safetensors; a file is read when it is given itself, as in "
                                 "/hf/adapter_model.safetensors"));
   const auto given = convert_to(fs, "/hf/model_1.safetensors", "/second");
@@ -129,7 +129,7 @@ TEST_F(TwoSources, FilesOfNoIndexAreNamedBesideThoseOfOne) {
   ASSERT_TRUE(fs.remove_file("/hf/model.safetensors").ok());
   EXPECT_THAT(notes(), Not(Contains(HasSubstr("not read"))));
   put("consolidated.safetensors", "x");
-  EXPECT_THAT(notes(), Contains(HasSubstr("'consolidated.safetensors' beside the files of model.safetensors.index")));
+  EXPECT_THAT(notes(), Contains(HasSubstr("'consolidated.safetensors' next to the files of model.safetensors.index")));
 }
 
 }  // namespace

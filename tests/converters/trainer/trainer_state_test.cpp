@@ -380,7 +380,7 @@ TEST_F(TrainerFolder, GoesOnWithTheConfigurationAlone) {
   const auto weights = plan({});
   ASSERT_TRUE(weights.ok()) << weights.status().to_string();
   EXPECT_TRUE(weights->optimizer_steps.empty());
-  EXPECT_THAT(weights->notes, Contains(HasSubstr("left behind: 'optimizer.bin', 'scheduler.pt'")));
+  EXPECT_THAT(weights->notes, Contains(HasSubstr("not taken: 'optimizer.bin', 'scheduler.pt'")));
   EXPECT_THAT(weights->notes, Contains(HasSubstr("--config FILE.toml with optimizer")));
   const auto run = plan(run_);
   ASSERT_TRUE(run.ok()) << run.status().to_string();
@@ -388,7 +388,7 @@ TEST_F(TrainerFolder, GoesOnWithTheConfigurationAlone) {
   EXPECT_EQ(run->step, 3u);
   ASSERT_TRUE(run->train && run->lr);
   EXPECT_EQ(run->train->tokens, 3u * 2 * 7);
-  EXPECT_THAT(run->notes, Contains(HasSubstr("left behind: 'scheduler.pt': the state of a run")));
+  EXPECT_THAT(run->notes, Contains(HasSubstr("not taken: 'scheduler.pt': the state of a run")));
   EXPECT_THAT(run->notes, Not(Contains(HasSubstr("'optimizer.bin'"))));
   put("trainer_state.json", "{\"global_step\": 3}");
   EXPECT_THAT(plan(run_)->notes, Not(Contains(HasSubstr("trainer_state.json")))) << "it was read";
@@ -398,7 +398,7 @@ TEST_F(TrainerFolder, GoesOnWithTheConfigurationAlone) {
   EXPECT_THAT(plan({})->notes, Contains(HasSubstr("optimizer.bin cannot be read")));
   remove("config.json");
   EXPECT_EQ(plan(run_).status().code, Code::kIncompatible) << "the optimizer is not dropped in silence";
-  EXPECT_THAT(plan(run_).status().message, HasSubstr("optimizer.bin has no config.json beside it"));
+  EXPECT_THAT(plan(run_).status().message, HasSubstr("optimizer.bin has no config.json next to it"));
 }
 
 TEST_F(TrainerFolder, AModelOfExpertsGoesOn) {

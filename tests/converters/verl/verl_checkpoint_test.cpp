@@ -70,7 +70,7 @@ TEST_F(VerlFolder, GivesEveryWeightOfItsRanks) {
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(plan->step, 7u);
     EXPECT_EQ(plan->tensors.size(), in_order_of_transformers(model_).size());
-    EXPECT_THAT(plan->notes, Contains(HasSubstr("left behind: the optimizer's state")));
+    EXPECT_THAT(plan->notes, Contains(HasSubstr("not taken: the optimizer's state")));
     EXPECT_TRUE((*source)->verify({}).ok());
     for (std::size_t i = 0; i < (*source)->tensors().size(); ++i) {
       std::vector<float> elements(ckpt::element_count((*source)->tensors()[i].shape));
@@ -165,7 +165,7 @@ TEST_F(VerlFolder, RanksThatDoNotAgreeAreDamage) {
 TEST_F(VerlFolder, FilesOfAllRanksMustBeThere) {
   const std::vector<std::tuple<std::vector<std::string>, Code, const char*>> cases{
       {{"model_world_size_2_rank_1.pt"}, Code::kCorrupt, "lacks model_world_size_2_rank_0.pt"},
-      {{"model_world_size_1_rank_0.pt", "model_world_size_2_rank_1.pt"}, Code::kCorrupt, "beside files of 1 ranks"},
+      {{"model_world_size_1_rank_0.pt", "model_world_size_2_rank_1.pt"}, Code::kCorrupt, "next to files of 1 ranks"},
       {{"model_world_size_2_rank_2.pt"}, Code::kCorrupt, "of no rank"},
       {{"model_world_size_2_rank_0.pt", "model_world_size_2_rank_01.pt"},
        Code::kCorrupt,

@@ -204,7 +204,7 @@ def inv_freq(folder):
     put_hf(folder, tensors() | {f"model.layers.{i}.self_attn.rotary_emb.inv_freq": torch.ones(HEAD // 2) for i in range(LAYERS)})
 
 
-@recipe("foreign.md F: a folder of Hugging Face's Trainer", says="left behind: 'optimizer.pt'")
+@recipe("foreign.md F: a folder of Hugging Face's Trainer", says="not taken: 'optimizer.pt'")
 def trainer_folder(folder):
     put_hf(folder)
     for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin"):

@@ -80,7 +80,7 @@ int be_speaker() {
   sigprocmask(SIG_BLOCK, &all, &old);
   install_stop_handlers();
   speak_of_stops({std::getenv("TEST_LOG"), std::getenv("TEST_SAVES") == nullptr,
-                  std::getenv("TEST_GO_ON") ? "the same job goes on" : ""});
+                  std::getenv("TEST_GO_ON") ? "the same job continues" : ""});
   int phase = 0;
   unsigned long long step = 0, saved = 0;
   std::sscanf(std::getenv("TEST_PROGRESS"), "%d %llu %llu", &phase, &step, &saved);
@@ -131,7 +131,7 @@ TEST(StopWords, SayWhatASecondInterruptWouldLoseAndHasLost) {
             "step 300");
   EXPECT_EQ(words.last, "Ctrl-C: stopped without a save; the 37 steps since step 300 are lost");
   words = said("1 301 300", {{"TEST_GO_ON", "1"}});
-  EXPECT_EQ(words.last, "Ctrl-C: stopped without a save; the 1 step since step 300 is lost; the same job goes on");
+  EXPECT_EQ(words.last, "Ctrl-C: stopped without a save; the 1 step since step 300 is lost; the same job continues");
   words = said("1 300 300");
   EXPECT_EQ(words.first,
             "Ctrl-C: stopping after this step, then saving it; Ctrl-C again stops at once and loses this step");

@@ -80,13 +80,13 @@ TEST(ResumeCommand, TheLineIsForAShell) {
 }
 
 TEST(ResumeCommand, TheLastLineSaysWhatIsSavedAndWhatToType) {
-  EXPECT_EQ(go_on_line(75, 242, true, "command", "x"), "exit 75: saved; the same command goes on from step 242: x");
-  EXPECT_EQ(go_on_line(75, 242, false, "command", "x"), "exit 75: saved; go on from step 242: x");
+  EXPECT_EQ(go_on_line(75, 242, true, "command", "x"), "exit 75: saved; the same command continues from step 242: x");
+  EXPECT_EQ(go_on_line(75, 242, false, "command", "x"), "exit 75: saved; continue from step 242: x");
   EXPECT_EQ(go_on_line(75, std::nullopt, true, "command", "x"),
             "exit 75: no step is saved; the same command starts anew: x");
   EXPECT_EQ(go_on_line(130, {}, true, "command", "x"), "exit 130: no step is saved; the same command starts anew: x");
-  EXPECT_EQ(go_on_line(3, 7, true, "job", ""), "exit 3: the same job goes on from step 7");
-  EXPECT_EQ(go_on_line(0, 7, false, "command", "x"), "go on from step 7: x");
+  EXPECT_EQ(go_on_line(3, 7, true, "job", ""), "exit 3: the same job continues from step 7");
+  EXPECT_EQ(go_on_line(0, 7, false, "command", "x"), "continue from step 7: x");
 }
 
 TEST(ResumeCommand, WhereTheDataHaveEndedTheSameCommandIsNotGiven) {

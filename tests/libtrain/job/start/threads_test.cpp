@@ -47,7 +47,7 @@ TEST(Threads, AVariableThatIsNotUsedIsNamedWithWhatIsUsed) {
   EXPECT_EQ(unused_thread_variable("8", config, false, 2),
             "OMP_NUM_THREADS=8 is not used: a rank computes with 2 threads (its part of the cores); "
             "job.threads_per_rank sets another number");
-  EXPECT_NE(unused_thread_variable("8,4", config, true, 1).find("1 thread (the checkpoint that it goes on from)"),
+  EXPECT_NE(unused_thread_variable("8,4", config, true, 1).find("1 thread (the checkpoint that it continues from)"),
             std::string::npos);
   config.job.threads_per_rank = 3;
   EXPECT_NE(unused_thread_variable("", config, true, 3).find("3 threads (job.threads_per_rank)"), std::string::npos);
