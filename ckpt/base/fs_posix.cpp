@@ -61,6 +61,7 @@ class PosixLock final : public FileLock {
   const LockReach reach_;
 };
 
+/// Fs by system calls. It has many functions because it has one for each of Fs.
 class PosixFs final : public Fs {
  public:
   explicit PosixFs(NoReplace no_replace) : no_replace_(no_replace) {}

@@ -24,7 +24,8 @@ inline constexpr double kBeatSeconds = 5;  ///< time between two heartbeats of a
 inline constexpr double kSettleSeconds = 1;
 
 /// A held lock: the kernel's advisory lock and the note. A process has the lock only if it has both. On a store without
-/// advisory locks, the note alone is the lock.
+/// advisory locks, the note alone is the lock. It has many members because it keeps three things together: what
+/// identifies the claim (file, note), what the heartbeat's thread needs, and the loss that a heartbeat has found.
 class NoteLock {
  public:
   /// The evidence that another process has the lock.

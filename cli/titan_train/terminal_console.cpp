@@ -42,7 +42,8 @@ void show_message(train::LogLevel level, const std::string& message, const std::
                          who + message, terminal_width(), palette));
 }
 
-// A ticker thread draws what the other functions set; they share one lock.
+// A ticker thread draws what the other functions set; they share one lock. The class has many members because the bar,
+// the step lines and the summary are made from the same steps and share the terminal.
 class TerminalConsole : public Console {
  public:
   TerminalConsole(const recipe::Config& config, ColorChoice color)

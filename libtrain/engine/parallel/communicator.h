@@ -17,7 +17,8 @@ class Communicator : public Control, public Fabric {
 };
 
 /// The groups of one rank in a DP x PP mesh. `stage` is the rank's pipeline rank. Global rank = stage * (data-parallel
-/// degree) + dp_rank.
+/// degree) + dp_rank. It has many members because connect() sets them all up together: positions, groups, and functions
+/// that use the connections.
 struct World {
   int rank = 0, size = 1;
   int stage = 0, dp_rank = 0;

@@ -47,7 +47,9 @@ struct LostSteps {
   bool met_here = false;               ///< whether this rank found damage in the last load
 };
 
-/// The objects that compute and save on this rank, from the end of the start to the end of the run.
+/// The objects that compute and save on this rank. A start makes all of them but `executor` and `exchange` before it
+/// loads or draws weights, and makes them again for each older checkpoint that it tries. It makes `executor` and
+/// `exchange` once, when this rank has its weights. From then on all of them remain until the end of the run.
 struct RankEngine {
   std::shared_ptr<const ckpt::Ownership> owners;  ///< which rank owns which leaves
   std::vector<std::uint32_t> makers;              ///< the ranks that create shard files, see ckpt::Snapshot

@@ -8,7 +8,7 @@ namespace titan::train {
 /// is nothing to train. kStopped: a stop signal came, and there is nothing to save.
 enum class StartOutcome { kReady, kComplete, kStopped };
 
-/// Runs all phases and fills `run`. Collective. \error throws StatusError, CommError
+/// Runs all parts of the start and fills `run`. Collective. \error throws StatusError, CommError
 StartOutcome start_run(RunState& run);
 
 }  // namespace titan::train

@@ -35,7 +35,8 @@ std::string number_text(milliseconds time) {
 
 }  // namespace
 
-/// State shared by the exchange's thread and its callers, under one lock.
+/// State shared by the exchange's thread and its callers, under one lock. It has many members because a diagnosis uses
+/// what all exchanges have left: the beats of the peers, the store's answers, why ranks leave.
 struct Heartbeat::State {
   struct Peer {
     std::string value;

@@ -114,8 +114,8 @@ std::uint32_t simulated_micro_batches(const recipe::RunPlan& plan, std::uint32_t
 /// Times of the stages' actions in simulations, from the stages' costs. The unit is the forward of an average stage.
 ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 
-/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: tokens seen before these steps;
-/// `steps_there`: number of existing checkpoints that retention counts. \error kInvalid: a schedule that does not fit.
+/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: tokens seen before these steps.
+/// `steps_there`: as in forecast_saves(). \error kInvalid: a schedule that does not fit.
 Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there = 0);
 
@@ -133,7 +133,8 @@ Result<RankWork> rank_work(const recipe::RunPlan& plan);
 /// The last step that a start trains: training.steps or debug.stop_at_step.
 std::uint64_t last_step_of(const recipe::Config& config);
 
-/// Forecasts the saves of the steps after `start_step`.
+/// Forecasts the saves of the steps after `start_step`. `steps_there`: number of existing checkpoints that retention
+/// counts.
 SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                             std::uint64_t steps_there);
 

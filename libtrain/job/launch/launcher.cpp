@@ -95,7 +95,9 @@ class ReportPipe {
   std::string text_;
 };
 
-// The ranks of one start, from fork to exit code: what each reported, how each ended, and the signals sent to them.
+// The ranks of one start, from fork to exit code: what each reported, how each ended, and the signals sent to them. It
+// has many members because the exit code and the message depend on all that happened before: the first failure, kills,
+// ranks that are stopped, signals, reports. The deadlines depend on the same events.
 class Job {
  public:
   Job(const LaunchOptions& options, const LaunchEvents& events)

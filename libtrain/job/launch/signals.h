@@ -49,7 +49,9 @@ struct StopSpeaker {
 void speak_of_stops(const StopSpeaker& speaker);
 
 enum class StopPhase { kStarting, kTraining, kEnding, kConnecting };  ///< kConnecting: ranks connect; before kStarting
-/// Sets the facts for the lines of speak_of_stops(): the last finished step, and the newest saved one (0: none).
+/// Sets the facts for the lines of speak_of_stops(): the part of the run that this process is in, the last finished
+/// step, and the newest saved one (0: none). `phase` decides which line is printed. For example, before training the
+/// line says that nothing is lost.
 void note_progress(StopPhase phase, std::uint64_t step, std::uint64_t saved);
 
 }  // namespace titan::train

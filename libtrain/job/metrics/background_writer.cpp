@@ -21,6 +21,8 @@ constexpr std::chrono::seconds kGoodbye{2};
 
 }  // namespace
 
+/// What the thread and its callers share, under one lock. It has many members because one attempt to write may change
+/// the queue, its size, the counts of attempts and of lost jobs, the last error and the time of the next attempt.
 struct BackgroundWriter::State {
   struct Waiting {
     std::uint64_t number = 0;

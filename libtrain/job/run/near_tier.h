@@ -25,6 +25,8 @@ struct Drained {
   double seconds = 0;  ///< duration of the copy
 };
 
+/// Copies steps from the near folder to the run folder, in a thread of its own. It has many members because this thread
+/// and the callers share the queue, the results and the requests to hurry or stop, all under one lock.
 class NearTier {
  public:
   struct Options {
