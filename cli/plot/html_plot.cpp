@@ -49,7 +49,7 @@ std::string data(const recipe::Plot& plot) {
     json.each("restarts", run.restarts, [&](const recipe::RestartMark& mark) {
       json.real("x", mark.x);
       json.text("text",
-                "continued after step " + format_count(mark.step) + (mark.change.empty() ? "" : ", " + mark.change));
+                "resumed after step " + format_count(mark.step) + (mark.change.empty() ? "" : ", " + mark.change));
     });
     json.list("notes", run.notes(plot.options.x));
   });

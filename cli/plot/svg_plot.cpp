@@ -187,7 +187,7 @@ class Picture {
         words.push_back(format_count(mark.step) + (mark.change.empty() ? "" : " with " + mark.change));
       }
       out += start_line(kLeft + 9, y_ + 3, y_ + 16, i);
-      std::string line = (plot_.runs.size() > 1 ? run.name + " " : "") + "continued after step ";
+      std::string line = (plot_.runs.size() > 1 ? run.name + " " : "") + "resumed after step ";
       for (std::size_t k = 0; k < words.size(); ++k) {
         const std::string word = words[k] + (k + 1 < words.size() ? ", " : "");
         if (k > 0 && display_width(line) + display_width(word) > kLetters) {

@@ -226,7 +226,7 @@ class Drawing {
         words.push_back(more);
       }
       const std::string who = plot_.runs.size() > 1 ? escape(run.name) + " " : "";
-      const std::string begin = std::string(signs_.rule) + " " + who + "continued after step ";
+      const std::string begin = std::string(signs_.rule) + " " + who + "resumed after step ";
       out += dim(begin + folded(words, ", ", width_, display_width(begin), 2)) + "\n";
     }
     return out;

@@ -62,7 +62,7 @@ class Text {
     if (record.last_step > 0)
       run = "steps " + format_count(record.first_step) + " to " + format_count(record.last_step);
     if (record.resumes > 0)
-      run += ", continued " + ckpt::counted(record.resumes, "time") + " (planned stops are among them)";
+      run += ", resumed " + ckpt::counted(record.resumes, "time") + " (planned stops are among them)";
     facts_.add("run", run);
     if (record.step_s)
       facts_.add("a step",
@@ -103,7 +103,7 @@ class Text {
       facts_.add("budget", size(*report_.budget) + ": keep " + ckpt::counted(fit.keep_last, "step") + "; at most " +
                                size(fit.most_bytes) + " while one more is written");
     }
-    if (fit.keep_last == 1) facts_.add("", "one step alone: if it is damaged, there is no older one to continue from");
+    if (fit.keep_last == 1) facts_.add("", "one step alone: if it is damaged, there is no older one to resume");
     if (fit.fixed_bytes > 0) facts_.add("", size(fit.fixed_bytes) + " of that are in steps that no rule deletes");
   }
 

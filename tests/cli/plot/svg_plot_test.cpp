@@ -28,7 +28,7 @@ double height_of(const std::string& svg, const std::string& part) {
 TEST(SvgPlot, StandsInItsOrder) {
   const std::string svg = svg_plot(plot_of("novel", 1));
   double above = 0;
-  for (const char* part : {">novel<", "loss (nats per token)", ">step<", "continued after step"}) {
+  for (const char* part : {">novel<", "loss (nats per token)", ">step<", "resumed after step"}) {
     EXPECT_GT(height_of(svg, part), above + 10) << part;
     above = height_of(svg, part);
   }

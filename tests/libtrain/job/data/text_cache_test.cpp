@@ -254,7 +254,7 @@ TEST_F(TextCaches, TokensAreMadeAndReadThroughTheFileSystemThatIsGiven) {
   EXPECT_FALSE(std::filesystem::exists(cache.folder));
   fs.disarm();
   ASSERT_TRUE(make_text_cache(fs, config, {}, say, cache).ok());
-  fs.arm({.op = Op::kPread, .path_part = cache.folder, .repeat = ckpt::testing::Repeat::kSticky});
+  fs.arm({.op = Op::kPread, .path_part = cache.folder + "/tokenizer.json", .repeat = ckpt::testing::Repeat::kSticky});
   EXPECT_TRUE(prove_text_cache(fs, {}, say, cache).ok());
   EXPECT_FALSE(cache.there) << "an unreadable folder is made again";
   EXPECT_EQ(text_tokenizer(fs, config), std::string(dir / "tok"));
