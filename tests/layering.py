@@ -67,6 +67,13 @@ FLOORS = [
     ["ckpt/base", "ckpt/model", "ckpt/format", "ckpt/plan", "ckpt/lock", "ckpt/store", "ckpt/read", "ckpt/run", "ckpt/save", "ckpt/ops"],
     ["recipe/keys", "recipe/model", "recipe/plan", "recipe/change"],
     ["recipe/keys", "recipe/history", "cli/plot"],
+    ["libtrain/job/control", "libtrain/job/launch", "libtrain/job/host", "libtrain/job/forecast", "libtrain/job/start"],
+    ["libtrain/job/reduction", "libtrain/job/schedule", "libtrain/job/replay"],
+    ["libtrain/job/reduction", "libtrain/job/schedule", "libtrain/job/forecast"],
+    ["libtrain/job/metrics", "libtrain/job/data", "libtrain/job/run", "libtrain/job/start"],
+    ["libtrain/engine/device", "libtrain/engine/model/functions", "libtrain/engine/model", "libtrain/engine/exchange", "libtrain/engine/optim",
+     "libtrain/engine/checkpoint", "libtrain/engine/train"],
+    ["libtrain/engine/parallel/links", "libtrain/engine/parallel", "libtrain/engine/exchange", "libtrain/engine/pipeline", "libtrain/engine/train"],
 ]
 # Folders must not include each other in a circle. These files stand above the folder that they lie in.
 ABOVE = {
