@@ -48,9 +48,10 @@ TEST(SpinGuard, HoldsIdleThreadsAndChangesNoBit) {
   EXPECT_GE(threads_of_this_process(), threads + 1);
   guard.hold(false);
   // The kernel wakes who joins a thread a moment before the thread is out of its list.
-  for (const auto begin = Clock::now(); threads_of_this_process() != threads && Clock::now() - begin < 10s;)
+  // A thread of an earlier test may have ended, too.
+  for (const auto begin = Clock::now(); threads_of_this_process() > threads && Clock::now() - begin < 10s;)
     std::this_thread::yield();
-  EXPECT_EQ(threads_of_this_process(), threads);
+  EXPECT_LE(threads_of_this_process(), threads);
   EXPECT_TRUE(at::equal(before, during));
   EXPECT_TRUE(at::equal(before, a.matmul(b).tanh()));
 }
