@@ -156,14 +156,16 @@ std::optional<StartOutcome> load_chosen_step(RunState& run) {
   return is_at_stop(run.config(), run.start.decision) ? StartOutcome::kComplete : StartOutcome::kReady;
 }
 
-// Adds the step that could not be loaded to run.lost. \error throws StatusError if no other step may be chosen
-void skip_chosen_step(RunState& run, const Status& error) {
-  if (error.code == ckpt::Code::kMediaError) return skip_unreadable_step(run, error);
-  if (error.code != ckpt::Code::kCorrupt || !run.start.decision.may_fall_back) throw StatusError(error);
-  confirm_damage(run, error);
+// Adds the step that could not be loaded to run.lost. \error throws `error` itself, with its scope, if no other step
+// may be chosen
+void skip_chosen_step(RunState& run, const StatusError& error) {
+  const Status& status = error.status;
+  if (status.code == ckpt::Code::kMediaError) return skip_unreadable_step(run, status);
+  if (status.code != ckpt::Code::kCorrupt || !run.start.decision.may_fall_back) throw error;
+  confirm_damage(run, status);
   if (run.root())
     log_warn("step " + std::to_string(run.start.decision.step) +
-             " is damaged, trying the next older: " + log_text(error));
+             " is damaged, trying the next older: " + log_text(status));
   (run.start.decision.near ? run.lost.near : run.lost.damaged).insert(run.start.decision.step);
 }
 
@@ -172,7 +174,7 @@ StartOutcome load_first_good_step(RunState& run) {
     try {
       if (const std::optional<StartOutcome> outcome = load_chosen_step(run)) return *outcome;
     } catch (const StatusError& error) {
-      skip_chosen_step(run, error.status);
+      skip_chosen_step(run, error);
     }
   }
 }
