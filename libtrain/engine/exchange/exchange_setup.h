@@ -30,8 +30,8 @@ struct ExchangeSetup {
   const RankStages& stages;
   StageExchange exchange;  ///< what this rank sends and receives
   Share share;             ///< the micro-batches of this rank
-  std::map<std::uint32_t, std::size_t>
-      summand_of;  ///< the summand of each parameter; a tied head's summand is not in it
+  /// The summand of each parameter; a tied head's summand is not in it.
+  std::map<std::uint32_t, std::size_t> summand_of;
   std::map<std::uint32_t, std::size_t> first_summand;  ///< the first summand of each stage
   RowExchange rows;
   TiedHead tied;

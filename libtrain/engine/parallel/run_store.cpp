@@ -18,8 +18,6 @@ namespace titan::train {
 
 using std::chrono::milliseconds;
 
-namespace {}  // namespace
-
 c10::intrusive_ptr<c10d::Store> open_store(const LaunchEnv& env, bool serve, milliseconds timeout, Meeting& meeting) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
